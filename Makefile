@@ -63,7 +63,7 @@ clean:
 	rm -rf $(VENV) .cache dist build
 
 # A real Kubernetes on this machine (docs/design/cluster-fixture.md): needs root; built once, then ready in seconds.
-# `make cluster NODES=3 WITH="volcano knative juicefs"` starts more of it.
+# `make cluster NODES=3 WITH="volcano knative juicefs argo"` starts more of it.
 CLUSTER := PYTHONPATH=tests $(BIN)/python -m cluster.harness
 NODES   ?= 1
 WITH    ?=
@@ -91,11 +91,18 @@ else
 endif
 
 # Kubernetes' own conformance tests on the embedded platform, or on the cluster of ON=KUBECONFIG; built once, in minutes.
-# A run of all writes docs/conformance.md; `make test-conformance FOCUS="CronJob"` runs a few of them.
+# A run of all writes docs/conformance.md; `make test-conformance FOCUS="CronJob"` runs a few of them, `TIER=core` those of
+# tests/e2e/core.yaml, in two minutes once they are built.
 .PHONY: test-conformance
 test-conformance: setup
-	PYTHONPATH=tests $(BIN)/python -m e2e $(if $(FOCUS),--focus '$(FOCUS)') $(if $(ON),--on $(ON))
+	PYTHONPATH=tests $(BIN)/python -m e2e $(if $(FOCUS),--focus '$(FOCUS)',$(if $(filter core,$(TIER)),--core)) $(if $(ON),--on $(ON))
 
-# The embedded platform beside kube-apiserver + etcd and kubelet + containerd, under the same load.
+# Argo's own examples and end-to-end workflows on the embedded platform, or on the cluster of ON=KUBECONFIG that has the add-on
+# argo, in some twenty minutes. Writes docs/argo-examples.md; `make test-argo NAMES="steps coinflip"` runs a few of them.
+.PHONY: test-argo
+test-argo: setup
+	PYTHONPATH=tests $(BIN)/python -m argo.examples $(NAMES) $(if $(ON),--on $(ON))
+
+# The embedded platform beside kube-apiserver + etcd, kubelet + containerd and Argo, under the same load.
 bench-cluster: setup
-	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api
+	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api workflows

@@ -100,17 +100,17 @@ def embedded(durable: bool) -> Iterator[Server]:
 
 @contextmanager
 def real(durable: bool) -> Iterator[Server]:
-    _harness("build")
+    harness("build")
     began = time.monotonic()
-    kubeconfig = Path(_harness("up", *(["--durable"] if durable else [])).strip())
+    kubeconfig = Path(harness("up", *(["--durable"] if durable else [])).strip())
     took = time.monotonic() - began
     try:
         yield Server(kubeconfig, [_pid("kube-apiserver"), _pid("etcd")], took)
     finally:
-        _harness("down")
+        harness("down")
 
 
-def _harness(*arguments: str) -> str:
+def harness(*arguments: str) -> str:
     command = [sys.executable, "-m", "cluster.harness", *arguments]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])}
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=env, timeout=3600).stdout

@@ -29,6 +29,7 @@ COMBINATIONS: dict[str, list[str]] = {
     "jobs-alone": ["sampleset.enabled=false", "serving.enabled=false", "paddlejob.replicas=1"],
     "everything": [
         "paddlejob.kubeflow=true",
+        "pipelinesApi.enabled=true",
         "metrics.dashboard.enabled=true",
         "dataCenter.enabled=true",
         "dataCenter.bucket=http://minio:9000/data-center",
@@ -80,7 +81,7 @@ def template(
 
 
 def plain(controller: str, *, shared: bool) -> list[dict[str, Any]]:
-    """One controller for whoever has kubectl alone: no hooks, no labels of Helm's."""
+    """One controller for users who have kubectl alone: no hooks, no labels of Helm's."""
     values = [f"{name}.enabled={str(name == controller).lower()}" for name in PLAIN.values()]
     text = template([*values, "crds.install=false"], namespace=NAMESPACE, served=(), release="paddle")
     made = [obj for obj in yaml.safe_load_all(text) if obj]

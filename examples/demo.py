@@ -37,7 +37,7 @@ def say(text: str) -> None:
 
 
 class Shell:
-    """Runs commands in view. kubectl where there is one, pdc (which speaks the same) where there is none."""
+    """Runs commands in view. kubectl where there is one, pdc (which takes the same commands) where there is none."""
 
     def __init__(self) -> None:
         self.env = {**os.environ, "KUBECONFIG": str(DATA / "kubeconfig")}

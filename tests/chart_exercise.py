@@ -43,7 +43,7 @@ COSCHEDULING = {
         ],
     },
 }
-"""The kind of another gang scheduler, which no pod will hear from: defined before the controllers start."""
+"""The kind of another gang scheduler, which no pod of the release watches: defined before the controllers start."""
 
 NO_KNATIVE = """
 import sys

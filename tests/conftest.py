@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from harness import REQUIRED, Completed, Kubectl, Target, namespace_on, need, pdc
 from paddlecloud.local.images.store import ImageStore
-from tools import go, redis, s3
+from tools import argo, go, redis, s3
 from tools import kubectl as tool
 from tools.redis import RedisServer
 from tools.s3 import S3Server
@@ -81,10 +81,14 @@ def _for_cluster(item: pytest.Item) -> bool | None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build kubectl before the first test begins, whose time limit would not allow for it."""
-    wanted = any("kubectl_binary" in getattr(item, "fixturenames", ()) for item in session.items)
-    if wanted and not session.config.option.collectonly:
+    """Build kubectl, and Argo's command line if it is required: the time limit of a test would not allow for it."""
+    wanted = {name for item in session.items for name in getattr(item, "fixturenames", ())}
+    if session.config.option.collectonly:
+        return
+    if "kubectl_binary" in wanted:
         _build_kubectl(session.config)
+    if "argo_binary" in wanted and "argo" in REQUIRED:
+        argo.find_or_build()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -161,6 +165,14 @@ def kubectl_binary() -> str:
     """The one on PATH, else the one built from source."""
     found = tool.find()
     need("kubectl", have=found is not None, hint="put kubectl on PATH, or Go to build it")
+    return str(found)
+
+
+@pytest.fixture(scope="session")
+def argo_binary() -> str:
+    """Argo's own command line, where it was built."""
+    found = argo.find()
+    need("argo", have=found is not None, hint="`cd tests && python -m tools.argo` builds it, in minutes, once")
     return str(found)
 
 

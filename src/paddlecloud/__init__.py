@@ -28,15 +28,18 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "Job": "paddlecloud.sdk.sync",
     "Service": "paddlecloud.sdk.sync",
     "connect": "paddlecloud.sdk.sync",
+    "pipelines": "paddlecloud",  # a package: imported, not looked up
 }
 
 __all__ = ["__version__", *_PUBLIC]
 
 
 def __getattr__(name: str) -> object:
-    if name in _PUBLIC:
-        from importlib import import_module
+    from importlib import import_module
 
+    if _PUBLIC.get(name) == __name__:
+        return import_module(f"{__name__}.{name}")
+    if name in _PUBLIC:
         return getattr(import_module(_PUBLIC[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -1,5 +1,6 @@
 """The names that `__init__.py` loads when they are first used, for type checkers and editors."""
 
+from paddlecloud import pipelines as pipelines
 from paddlecloud.sdk.checking import ArgumentError as ArgumentError
 from paddlecloud.sdk.core import AsyncClient as AsyncClient
 from paddlecloud.sdk.core import connect_async as connect_async
@@ -27,5 +28,6 @@ __all__ = [
     "connect",
     "connect_async",
     "embedded",
+    "pipelines",
 ]
 __version__: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from rendered import CHART, helm
 
@@ -44,7 +44,7 @@ def pods_of(component: str) -> str:
 
 @contextmanager
 def running(server: Target, kubectl: str) -> Iterator[None]:
-    """Present while the context is open; a controller that raised anything fails whoever leaves it."""
+    """Present while the context is open; a controller that raised anything fails the test that leaves it."""
 
     def run(*command: str) -> str:
         done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
@@ -76,14 +76,19 @@ def _logs(server: Target, kubectl: str) -> str:
 
 
 @contextmanager
-def serving(server: Target) -> Iterator[None]:
-    """The same release with the controller of PaddleServices."""
+def upgraded(server: Target, **values: str) -> Iterator[None]:
+    """The same release with other values (two underscores for each dot), for as long as the context is open."""
 
     def upgrade(**values: str) -> None:
         command = [HELM, "upgrade", RELEASE, str(CHART), *flags(**values)]
         done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stderr
 
-    upgrade(serving__enabled="true")
+    upgrade(**values)
     yield
     upgrade()
+
+
+def serving(server: Target) -> AbstractContextManager[None]:
+    """With the controller of PaddleServices."""
+    return upgraded(server, serving__enabled="true")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from .harness import engines
-from .harness.engines import Builder, Engine, key_of
+from .harness.engines import Builder, Completed, Engine, key_of
 from .harness.errors import HarnessError
 
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
@@ -64,7 +65,7 @@ def test_a_failed_build_names_its_log_and_leaves_nothing(
     with pytest.raises(HarnessError, match=r"could not build demo.*demo\.log") as caught:
         Builder(cache, say=SAY).ensure(["demo"])
     assert caught.value.reason == "BuildFailed"
-    assert [path.name for path in cache.iterdir()] == ["demo.log"]
+    assert sorted(path.name for path in cache.iterdir()) == ["demo.lock", "demo.log"]
 
 
 @pytest.mark.parametrize("missing", ["none", "too old"])
@@ -113,3 +114,31 @@ def test_a_build_that_lost_a_part_is_made_again(go: Path, tmp_path: Path) -> Non
     binaries["demo"].unlink()
     assert Builder(tmp_path / "cache", say=SAY).ensure(["demo"])["demo"].exists()
     assert go.read_text().splitlines() == ["built", "built"]
+
+
+def test_two_runs_at_once_build_once(go: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda _: Builder(tmp_path / "cache", say=SAY).ensure(["demo"])["demo"], range(2)))
+    assert made[0] == made[1]
+    assert go.read_text().splitlines() == ["built"]
+
+
+def test_a_module_whose_zip_lacks_files_is_built_from_a_completed_copy(
+    go: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Go refuses to replace files below its own cache, so the build replaces the module by a folder."""
+    module = tmp_path / "module"
+    module.mkdir()
+    (module / "signal_darwin.go").write_text("package signal")
+    seen = tmp_path / "seen"
+    go_program = Path(os.environ["PATH"].partition(":")[0], "go")
+    go_program.write_text(
+        PROGRAM.replace(
+            "echo built", f'if [ "$1" = list ]; then echo {module}; exit; fi\nls completed > {seen}\necho built'
+        )
+    )
+    completed = Completed("example.org/demo", (("made/signal_linux.go", "signal_darwin.go"),))
+    monkeypatch.setitem(engines.ENGINE_TABLE, "demo", Engine("demo", ("example.org/demo",), completed=completed))
+    Builder(tmp_path / "cache", say=SAY).ensure(["demo"])
+    assert seen.read_text().split() == ["made", "signal_darwin.go"]
+    assert [path.name for path in module.iterdir()] == ["signal_darwin.go"]

@@ -66,7 +66,7 @@ class Manual:
             found: dict[str, Any] = json.load(answer)
         return found
 
-    def is_told_by_kubectl(self, *endpoints: str) -> bool:
+    def is_shown_by_kubectl(self, *endpoints: str) -> bool:
         """Whether the manual's `kubectl get svc|ksvc|pods` and `logs` show the service while it is awake."""
         services = self._list("svc")
         pods = self._list("pods", "-l", f"PaddleService={NAME}")
@@ -114,7 +114,7 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
     manual.host = manual.status()["url"].removeprefix("http://")
     assert manual.host.startswith(f"{NAME}.{SPACE}."), "below the domain that this Knative was given"
     assert 10 <= manual.canaries(40) <= 30
-    assert manual.is_told_by_kubectl(f"{NAME}-default", f"{NAME}-default-private", f"{NAME}-canary-private")
+    assert manual.is_shown_by_kubectl(f"{NAME}-default", f"{NAME}-default-private", f"{NAME}-canary-private")
 
     until(lambda: manual.status().get("replicas") == 0, timeout=150, every=1)
     manual.canaries(1)  # the first request wakes it, and is answered like any other
@@ -133,7 +133,7 @@ def test_resnet_is_split_sleeps_wakes_is_promoted_and_taken_back_then_lac_follow
             return False  # still the flowers' server, which has no such path
 
     until(segments, timeout=400, every=0.5)
-    assert manual.is_told_by_kubectl(f"{NAME}-default", f"{NAME}-default-private")
+    assert manual.is_shown_by_kubectl(f"{NAME}-default", f"{NAME}-default-private")
 
 
 @pytest.mark.parametrize("manual", [TODAY], indirect=True)

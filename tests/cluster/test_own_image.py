@@ -29,7 +29,7 @@ def end_of(kubectl: Kubectl, name: str, phase: str) -> str:
     return kubectl("logs", name).stdout
 
 
-def test_pdc_speaks_to_the_cluster_it_runs_in_as_its_own_account(kubectl: Kubectl, namespace: str) -> None:
+def test_pdc_uses_the_cluster_it_runs_in_with_its_own_account(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "-f", "-", input=pod("forbidden", "get", "pods"))
     assert "forbidden" in end_of(kubectl, "forbidden", "Failed").lower()
     kubectl("create", "rolebinding", "reader", "--clusterrole=view", f"--serviceaccount={namespace}:default")

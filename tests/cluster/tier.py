@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 SEEN = Path(__file__).with_name("seen.yaml")
 PAGE = ROOT / "docs" / "full-tier.md"
 FOLDERS = ("tests/cluster", "tests/scenarios", "tests/conformance")
-REQUIRED = "audit,busybox,cluster,juicefs,knative,nodes,redis,s3,stores,volcano"
+REQUIRED = "argo,audit,busybox,cluster,juicefs,knative,nodes,redis,s3,stores,volcano"
 """What a test on the fixture may not be skipped for: `PDC_REQUIRE` of `tests/harness.py`."""
 
 
@@ -94,6 +94,10 @@ PARTS = {
             "tests/cluster/test_paddleservice.py", "tests/cluster/test_manual_services.py",
             "tests/cluster/test_model_*.py",
         ),
+    ),
+    "workflows": Part(
+        "Argo: its controller, artifacts, its command line, its examples; the manual's pipeline; pipelines of kfp 2",
+        ("tests/cluster/test_argo.py", "tests/scenarios/test_pipeline*.py"),
     ),
     "chart": Part(
         "the Helm chart: installed, upgraded, rolled back, side by side, its rights; plain manifests",

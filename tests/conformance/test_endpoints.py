@@ -42,3 +42,30 @@ def test_an_address_that_is_changed_on_the_way_to_an_external_name_is_refused(he
     made["spec"]["clusterIPs"] = ["10.0.0.99"]
     status = here.api.refuse("PUT", here.path(SERVICES, "s"), made)
     assert status["code"] == 422
+
+
+def addresses(here: ScratchNamespace, service: str) -> list[tuple[str, bool]]:
+    found = here.list(ENDPOINTSLICES, label_selector=f"kubernetes.io/service-name={service}").items
+    ends = [end for piece in found for end in piece.get("endpoints") or ()]
+    return sorted((address, end["conditions"]["ready"]) for end in ends for address in end["addresses"])
+
+
+def test_endpoints_that_people_write_become_slices_that_follow_them(here: ScratchNamespace) -> None:
+    here.make(SERVICES, "s", spec={"ports": [{"name": "web", "port": 80}]})
+    ports = [{"name": "web", "port": 8080}]
+    here.make(ENDPOINTS, "s", subsets=[{"addresses": [{"ip": "10.1.2.3"}], "ports": ports}])
+    eventually(lambda: addresses(here, "s"), [("10.1.2.3", True)])
+    here.patch(ENDPOINTS, "s", {"subsets": [{"notReadyAddresses": [{"ip": "10.2.3.4"}], "ports": ports}]})
+    eventually(lambda: addresses(here, "s"), [("10.2.3.4", False)])
+    here.delete(ENDPOINTS, "s")
+    eventually(lambda: addresses(here, "s"), [])
+
+
+def test_endpoints_that_are_not_to_be_mirrored_are_left_alone(here: ScratchNamespace) -> None:
+    here.make(SERVICES, "s", spec={"ports": [{"port": 80}]})
+    subsets = [{"addresses": [{"ip": "10.1.2.3"}], "ports": [{"port": 80}]}]
+    here.make(ENDPOINTS, "s", labels={"endpointslice.kubernetes.io/skip-mirror": "true"}, subsets=subsets)
+    here.make(SERVICES, "t", spec={"ports": [{"port": 80}]})
+    here.make(ENDPOINTS, "t", subsets=subsets)
+    eventually(lambda: addresses(here, "t"), [("10.1.2.3", True)])
+    assert addresses(here, "s") == []

@@ -133,7 +133,7 @@ def test_a_token_of_a_pod_names_its_node(here: ScratchNamespace, account: str) -
     assert "authentication.kubernetes.io/node-uid" not in extra  # there is no such node
 
 
-def test_a_token_for_another_audience_does_not_open_this_door(here: ScratchNamespace, account: str) -> None:
+def test_a_token_for_another_audience_is_refused(here: ScratchNamespace, account: str) -> None:
     token = token_for(here, account, audiences=["elsewhere.example.org"])["status"]["token"]
     api = here.api.bearing(token)
     assert api.send("GET", here.path(CONFIGMAPS)).status == 401

@@ -81,7 +81,7 @@ def test_what_was_deleted_is_not_found(here: ScratchNamespace, core: Any) -> Non
     assert (refused.value.status, refused.value.reason) == (404, "Not Found")
 
 
-def test_a_watch_hears_what_happens(here: ScratchNamespace, core: Any) -> None:
+def test_a_watch_receives_every_change(here: ScratchNamespace, core: Any) -> None:
     since = here.version(CONFIGMAPS)
     here.make(CONFIGMAPS, "a")
     here.patch(CONFIGMAPS, "a", {"data": {"k": "v"}})

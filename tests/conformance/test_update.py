@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, PODS, SERVICES, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, SERVICES, Object, Resource
 
 from .world import DEPLOYMENTS, ScratchNamespace, sleeping_pod
 
@@ -159,6 +159,43 @@ def test_the_containers_of_a_pod_cannot_be_exchanged(here: ScratchNamespace) -> 
     pod["spec"]["containers"][0]["command"] = ["false"]
     with pytest.raises(errors.Invalid, match="pod updates may not change fields other than"):
         here.update(PODS, pod)
+
+
+def test_containers_are_added_to_a_pod_through_a_subresource_and_stay_as_they_are(here: ScratchNamespace) -> None:
+    pod = here.create(PODS, sleeping_pod("p"))
+    added = {"name": "debug", "image": "registry.example/none:1", "command": ["sh"], "stdin": True}
+    change: Object = {
+        "spec": {"ephemeralContainers": [added], "activeDeadlineSeconds": 5},
+        "metadata": {"labels": {"a": "b"}},
+    }
+    with pytest.raises(errors.Invalid, match="pod updates may not change fields other than"):
+        here.patch(PODS, "p", {"spec": {"ephemeralContainers": [added]}})
+    seen = here.patch(PODS, "p", change, kind="strategic", subresource="ephemeralcontainers")
+    assert seen["spec"]["ephemeralContainers"][0].items() >= added.items()
+    assert seen["metadata"]["generation"] == pod["metadata"]["generation"] + 1
+    assert (seen["metadata"].get("labels"), seen["spec"].get("activeDeadlineSeconds")) == (None, None)
+    assert here.api.fetch(here.path(PODS, "p", "ephemeralcontainers"))["spec"] == seen["spec"]
+    for containers, why in (
+        ([], '"debug" may not be removed'),
+        ([{**added, "image": "other"}], '"debug" may not be changed'),
+        ([added, {**added, "name": "c2", "ports": [{"containerPort": 1}]}], "cannot be set for an Ephemeral Container"),
+        ([added, {**added, "name": seen["spec"]["containers"][0]["name"]}], "Duplicate value"),
+        ([added, {**added, "name": "c2", "targetContainerName": "debug"}], 'targetContainerName: Not found: "debug"'),
+    ):
+        pod = here.get(PODS, "p")
+        pod["spec"]["ephemeralContainers"] = containers
+        refused = here.api.refuse("PUT", here.path(PODS, "p", "ephemeralcontainers"), pod)
+        assert (refused["code"], why in refused["message"]) == (422, True), refused["message"]
+
+
+def test_no_pod_or_template_is_made_with_containers_that_are_added_later(here: ScratchNamespace) -> None:
+    pod = sleeping_pod("p")
+    pod["spec"]["ephemeralContainers"] = [{"name": "debug", "image": "registry.example/none:1"}]
+    with pytest.raises(errors.Invalid, match="spec.ephemeralContainers: Forbidden: cannot be set on create"):
+        here.create(PODS, pod)
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": pod["spec"]}
+    with pytest.raises(errors.Invalid, match="ephemeral containers not allowed in pod template"):
+        here.make(DEPLOYMENTS, "d", spec={"selector": {"matchLabels": {"a": "b"}}, "template": template})
 
 
 def test_the_image_of_a_container_may_change(here: ScratchNamespace) -> None:

@@ -79,7 +79,7 @@ def test_one_object_is_watched_by_its_name(here: ScratchNamespace) -> None:
     assert reported(event) == ("ADDED", "b")
 
 
-def test_a_watch_of_one_namespace_hears_nothing_of_others(here: ScratchNamespace, api: Api) -> None:
+def test_a_watch_of_one_namespace_receives_nothing_of_others(here: ScratchNamespace, api: Api) -> None:
     since = here.version(CONFIGMAPS)
     api.send("POST", "/api/v1/namespaces/default/configmaps", {"metadata": {"name": f"x-{here.namespace}"}})
     try:

@@ -33,8 +33,25 @@ PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 
 
 def eventually(look: Callable[[], T], expected: T | Callable[[T], bool]) -> T:
-    """What `look` returns once it is as expected. Looks often: a request on the kept connection costs little."""
-    return cast("T", until(look, expected, every=0.005))
+    """What `look` returns once it is as expected. Looks often: a request on the kept connection costs little.
+
+    A server may ask for patience (429): kube-apiserver does while it takes up a changed CRD. Clients ask again.
+    """
+
+    def answered() -> T:
+        return until(_unless_busy(look), every=0.05)[0]
+
+    return cast("T", until(answered, expected, every=0.005))
+
+
+def _unless_busy(look: Callable[[], T]) -> Callable[[], list[T]]:
+    def looked() -> list[T]:
+        try:
+            return [look()]
+        except errors.TooManyRequests:
+            return []
+
+    return looked
 
 
 def a(resource: Resource, name: str, **fields: Any) -> Object:
@@ -66,7 +83,7 @@ class Api:
         drive(self.client.close())
 
     def bearing(self, token: str | None) -> Api:
-        """The same server for whoever holds `token`, or holds none."""
+        """The same server for a client with `token`, or without one."""
         credential = Credential(f"Bearer {token}" if token is not None else None)
         return Api(dataclasses.replace(self.config, source=Static(credential)))
 

@@ -1,4 +1,7 @@
-"""What the embedded platform does not serve by choice, and why other specs fail. Read from the two lists beside it."""
+"""What the embedded platform does not serve by choice, why other specs fail, and which few are run for every change.
+
+Read from the lists beside it.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,19 @@ import yaml
 
 REFUSED = Path(__file__).with_name("areas.yaml")
 FAILURES = Path(__file__).with_name("failures.yaml")
+CORE = Path(__file__).with_name("core.yaml")
+_LABELS = r"(?: \[[^\]]+\])*"
+"""Specs have labels, of which the names here know nothing, after any of their words."""
 
 
 class Area(NamedTuple):
     name: str
     specs: tuple[str, ...]
-    """Parts of the names of its specs."""
+    """Parts of the names of its specs; one that ends with `$` is the end of a name."""
     why: str
 
     def holds(self, spec: str) -> bool:
-        return any(part in spec for part in self.specs)
+        return any(spec.endswith(part[:-1]) if part.endswith("$") else part in spec for part in self.specs)
 
 
 def refused() -> list[Area]:
@@ -37,7 +43,17 @@ def find(areas: Iterable[Area], spec: str) -> Area | None:
 
 def pattern(areas: Iterable[Area]) -> str:
     """A regular expression, for the runner, of the specs of these areas."""
-    return "|".join(re.escape(part) for area in areas for part in area.specs)
+    return "|".join(_expression(part) for area in areas for part in area.specs)
+
+
+def core() -> str:
+    """A regular expression, for the runner, of the few specs that every change is judged by."""
+    return "|".join(_expression(f"{name}$") for name in yaml.safe_load(CORE.read_text(encoding="utf-8")))
+
+
+def _expression(part: str) -> str:
+    words = (_LABELS + " ").join(re.escape(word) for word in part.removesuffix("$").split(" "))
+    return f"{words}{_LABELS}$" if part.endswith("$") else words
 
 
 def _read(path: Path) -> list[Area]:

@@ -18,14 +18,20 @@ REGISTRY = "registry.k8s.io"
 TESTED = f"{REGISTRY}/e2e-test-images"
 APPLETS = "/opt/busybox"
 PATH = f"{APPLETS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-PACKAGES = {"busybox": "busybox-static", "nc.openbsd": "netcat-openbsd"}
+PACKAGES = {"busybox": "busybox-static", "nc.openbsd": "netcat-openbsd", "curl": "curl", "dig": "bind9-dnsutils"}
 """Programs of the machine that images hold, by the package of Debian."""
 PAGES = "/usr/local/apache2/htdocs"
 AGNHOST = {f"/{name}": name for name in ("agnhost", "agnhost-2", "localhost.crt", "localhost.key")}
 WEB = ["busybox", "httpd", "-f", "-p", "80", "-h"]
+FOLDERS = {
+    "pages": {"index.html": "<html><body><h1>It works!</h1></body></html>\n"},
+    "demo": {"data.json": '{"image": "nautilus.jpg"}\n'},
+}
+"""What web servers of the suite serve."""
 
+AGNHOST_NAME = f"{TESTED}/agnhost"
 RECIPES: dict[str, dict[str, Any]] = {
-    "e2e-agnhost": {"names": [f"{TESTED}/agnhost"], "files": AGNHOST, "entrypoint": ["/agnhost"], "cmd": ["pause"]},
+    "e2e-agnhost": {"names": [AGNHOST_NAME], "files": AGNHOST, "entrypoint": ["/agnhost"], "cmd": ["pause"]},
     "e2e-pause": {"names": [f"{REGISTRY}/pause"], "files": AGNHOST, "entrypoint": ["/agnhost", "pause"]},
     "e2e-busybox": {"names": [f"{TESTED}/busybox"], "cmd": ["sh"]},
     "e2e-httpd": {"names": [f"{TESTED}/httpd"], "files": {PAGES: "pages"}, "cmd": [*WEB, PAGES]},
@@ -34,6 +40,7 @@ RECIPES: dict[str, dict[str, Any]] = {
         "files": {"/usr/share/nginx/html": "pages"},
         "cmd": [*WEB, "/usr/share/nginx/html"],
     },
+    "e2e-nautilus": {"names": [f"{TESTED}/nautilus"], "files": {"/demo": "demo"}, "cmd": [*WEB, "/demo"]},
     "e2e-nonewprivs": {"names": [f"{TESTED}/nonewprivs"], "files": {"/nnp": "nonewprivs"}, "entrypoint": ["/nnp"]},
 }
 
@@ -53,9 +60,10 @@ def write(folder: Path, programs: Path) -> None:
 
 
 def _write_file(place: Path, programs: Path) -> None:
-    if place.name == "pages":
+    if place.name in FOLDERS:
         place.mkdir()
-        (place / "index.html").write_text("<html><body><h1>It works!</h1></body></html>\n")
+        for name, text in FOLDERS[place.name].items():
+            (place / name).write_text(text)
     elif place.name.startswith("agnhost"):  # a script instead of 77 MB that every container would copy
         place.write_text(f'#!/bin/bash\nexec -a "$0" {programs}/agnhost "$@"\n')
         place.chmod(0o755)
@@ -68,13 +76,13 @@ def _write_file(place: Path, programs: Path) -> None:
 def _install_applets(folder: Path) -> None:
     """Links to busybox by the names of its programs: each pod finds these before the machine's."""
     folder.mkdir()
-    names = subprocess.check_output([_program("busybox"), "--list"], text=True).split()
+    names = subprocess.check_output([program("busybox"), "--list"], text=True).split()
     for name in {*names} - {"sh", "ash", "nc"}:
-        os.symlink(_program("busybox"), folder / name)
-    os.symlink(_program("nc.openbsd"), folder / "nc")
+        os.symlink(program("busybox"), folder / name)
+    os.symlink(program("nc.openbsd"), folder / "nc")
 
 
-def _program(name: str) -> str:
+def program(name: str) -> str:
     found = shutil.which(name)
     if found is None:
         raise SystemExit(f"the suite's images need {name}: apt-get install {PACKAGES[name]}")

@@ -79,7 +79,7 @@ def _by_group(judged: dict[str, str], cluster: Record) -> list[str]:
         "|---|---|---|---|---|",
         *(
             f"| {name} | {counts['passed']} | {counts['failed'] + counts['not run']} | {counts[REFUSED]} "
-            f"| {counts['cluster']} |"
+            f"| {counts['cluster'] if cluster.states else 'not run'} |"
             for name, counts in groups.items()
         ),
     ]

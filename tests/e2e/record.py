@@ -40,6 +40,9 @@ def load(path: Path) -> Record:
     return Record(kubernetes, commit, date, float(minutes), states)
 
 
-def states(found: Iterable[Spec]) -> dict[str, str]:
+def states(found: Iterable[Spec], left_out: Iterable[str]) -> dict[str, str]:
     """Everything that did not pass counts as failed, however it ended."""
-    return {spec.name: "passed" if spec.passed else "failed" for spec in found}
+    return {
+        **dict.fromkeys(left_out, "refused"),
+        **{spec.name: "passed" if spec.passed else "failed" for spec in found},
+    }

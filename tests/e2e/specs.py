@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+CONFORMANCE = "[Conformance]"
 ENDED = ("passed", "failed", "panicked", "timedout", "interrupted", "aborted")
 _LABELS = re.compile(r"\s*\[(?:Conformance|NodeConformance|Serial|Slow|Disruptive|LinuxOnly|Privileged:\w+)\]")
 
@@ -25,14 +27,25 @@ class Spec(NamedTuple):
 def read(report: Path) -> list[Spec]:
     """Of ginkgo's JSON report: specs that ran, sorted by name."""
     found = []
+    for name, entry in _entries(report):
+        if entry["State"] in ENDED:
+            message = str((entry.get("Failure") or {}).get("Message") or "")
+            found.append(Spec(short(name), entry["State"], entry["RunTime"] / 1e9, message))
+    return sorted(found)
+
+
+def left_out(report: Path) -> list[str]:
+    """The names of conformance specs that were skipped."""
+    return sorted(
+        short(name) for name, entry in _entries(report) if entry["State"] == "skipped" and CONFORMANCE in name
+    )
+
+
+def _entries(report: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for suite in json.loads(report.read_text()):
         for entry in suite["SpecReports"]:
-            if entry["LeafNodeType"] != "It" or entry["State"] not in ENDED:
-                continue
-            full = " ".join([*(entry["ContainerHierarchyTexts"] or ()), entry["LeafNodeText"]])
-            message = str((entry.get("Failure") or {}).get("Message") or "")
-            found.append(Spec(short(full), entry["State"], entry["RunTime"] / 1e9, message))
-    return sorted(found)
+            if entry["LeafNodeType"] == "It":
+                yield " ".join([*(entry["ContainerHierarchyTexts"] or ()), entry["LeafNodeText"]]), entry
 
 
 def short(name: str) -> str:

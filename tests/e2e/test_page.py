@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from . import page, record
+import pytest
+
+from . import __main__ as program
+from . import areas, page, record
 from .areas import Area
 from .record import Record
 
@@ -37,3 +40,28 @@ def test_a_platform_that_has_not_run_yet_has_a_column_that_says_so(tmp_path: Pat
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record.save(tmp_path / "r.txt", EMBEDDED)
     assert record.load(tmp_path / "r.txt") == EMBEDDED
+
+
+def test_the_page_is_what_the_records_say() -> None:
+    both = record.load(record.EMBEDDED), record.load(record.CLUSTER)
+    assert program.PAGE.read_text(encoding="utf-8") == page.render(*both, areas.refused(), areas.failures())
+
+
+def test_nothing_fails_without_a_reason_and_no_reason_is_left_over() -> None:
+    states, listed = record.load(record.EMBEDDED).states, areas.failures()
+    failed = [name for name, state in states.items() if state == "failed"]
+    assert [name for name in failed if areas.find(listed, name) is None] == []
+    assert [area.name for area in listed if not any(map(area.holds, failed))] == []
+
+
+@pytest.mark.parametrize("area", areas.refused(), ids=lambda area: area.name)
+def test_a_refused_area_has_specs_and_none_of_them_ran(area: Area) -> None:
+    states = {name: state for name, state in record.load(record.EMBEDDED).states.items() if area.holds(name)}
+    assert states
+    assert set(states.values()) == {"refused"}
+
+
+def test_most_specs_outside_of_the_refused_areas_pass() -> None:
+    ran = [state for state in record.load(record.EMBEDDED).states.values() if state != "refused"]
+    assert len(ran) > 300
+    assert ran.count("passed") >= 0.95 * len(ran)

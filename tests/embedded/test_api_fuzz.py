@@ -243,7 +243,7 @@ def test_no_bytes_on_a_connection_end_the_server(fuzzed: Fuzzed, count: int) -> 
         try:
             return await asyncio.wait_for(reader.read(4096), 0.3)
         except (asyncio.TimeoutError, ConnectionError):
-            return b""  # it waits for the rest of the request, or has closed the door
+            return b""  # it waits for the rest of the request, or has closed the connection
         finally:
             writer.close()
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from embedded.raw import Raw, raw_client
-from harness import PATIENCE, pdc
+from harness import PATIENCE, eventually, pdc
 from paddlecloud.kube import descriptors, listening
-from paddlecloud.local.apiserver.http import limits, server
+from paddlecloud.local.apiserver.http import bodies, limits, server
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint
 
@@ -126,6 +126,50 @@ async def test_nobody_waits_for_the_body_of_a_stranger_and_a_tenant_has_a_share_
         assert (await asked("GET /version HTTP/1.1"))[0] == "200"
         for _, each in (*answers, ("", writer)):
             each.close()
+    finally:
+        await platform.stop()
+
+
+async def test_bodies_that_never_end_have_a_share_of_the_memory_and_a_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of any account, whatever it may do: its bodies are read before that is known."""
+    monkeypatch.setattr(server, "MOST_BODIES", 8 * MEGABYTE)
+    platform = ControlPlane(tmp_path / "data", seed=1)
+    await platform.start()
+    try:
+        trusted = ssl.create_default_context(cafile=str(platform.data / "pki" / "ca.crt"))
+        port = int(platform.url.rpartition(":")[2])
+        tokens = []
+        async with raw_client(platform) as raw:
+            for namespace in ("default", "kube-public"):
+                path = f"/api/v1/namespaces/{namespace}/serviceaccounts/default/token"
+                tokens.append((await raw("POST", path, {"spec": {}})).json["status"]["token"])
+
+        async def send(token: str, sent: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trusted)
+            head = f"POST {CONFIGMAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nContent-Length: "
+            writer.write(f"{head}{3 * MEGABYTE}\r\n\r\n".encode() + bytes(sent))
+            return reader, writer
+
+        async def status(reader: asyncio.StreamReader) -> str:
+            return (await asyncio.wait_for(reader.readline(), PATIENCE)).decode().split()[1]
+
+        first, unfinished = await send(tokens[0], 2 * MEGABYTE)
+        await eventually(lambda: sum(platform._https._bodies._held.values()) >= 2 * MEGABYTE - (1 << 17))
+        second, refused = await send(tokens[0], 3 * MEGABYTE)
+        assert await status(second) == "429"
+        other, whole = await send(tokens[1], 3 * MEGABYTE)
+        assert await status(other) == "403", "another tenant's body is read, and refused for its rights alone"
+        unfinished.write(bytes(MEGABYTE))
+        assert await status(first) == "403"
+        monkeypatch.setattr(bodies, "BODY_TIMEOUT", 0.2)
+        late, unfinished_too = await send(tokens[0], MEGABYTE)
+        assert await status(late) == "504"
+        assert await asyncio.wait_for(late.read(), PATIENCE) != b"", "the reason, then the end of the connection"
+        for each in (unfinished, refused, whole, unfinished_too):
+            each.close()
+        assert "Traceback" not in caplog.text
     finally:
         await platform.stop()
 
@@ -411,16 +455,16 @@ async def until_seen(reader: asyncio.StreamReader, name: str) -> None:
         seen = seen[-200:] + piece
 
 
-async def test_two_hundred_idle_watchers_cost_little_and_all_hear_of_a_change(outside: Outside) -> None:
+async def test_two_hundred_idle_watchers_cost_little_and_all_receive_a_change(outside: Outside) -> None:
     before = outside.resident()
     watchers = [await watch(outside) for _ in range(200)]
     assert outside.resident() - before < 100
     busy = outside.cpu()
     await asyncio.sleep(1.0)
     assert outside.cpu() - busy < 0.5, "idle watchers must not keep the server busy"
-    hearing = [asyncio.ensure_future(until_seen(reader, "seen-by-all")) for reader, _ in watchers]
+    receiving = [asyncio.ensure_future(until_seen(reader, "seen-by-all")) for reader, _ in watchers]
     await outside.create("seen-by-all", 10)
-    await asyncio.wait_for(asyncio.gather(*hearing), PATIENCE)
+    await asyncio.wait_for(asyncio.gather(*receiving), PATIENCE)
     for _, writer in watchers:
         writer.close()
 
@@ -430,10 +474,10 @@ async def test_a_watcher_that_does_not_read_slows_nobody_and_costs_little(outsid
     stuck = [await watch(outside, limit=1 << 12) for _ in range(10)]
     lively, writer = await watch(outside, limit=1 << 22)
     before = outside.resident()
-    hearing = asyncio.ensure_future(until_seen(lively, "slow-299"))
+    receiving = asyncio.ensure_future(until_seen(lively, "slow-299"))
     for number in range(300):
         await outside.create(f"slow-{number}", 50_000)
-    await asyncio.wait_for(hearing, 60)
+    await asyncio.wait_for(receiving, 60)
     grown = outside.resident() - before
     assert grown < 15 * 3 + 40, f"{grown:.0f} MB for 15 MB of objects"
     assert await outside.healthy() < 20

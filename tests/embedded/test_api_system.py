@@ -94,7 +94,7 @@ async def test_services_get_addresses_of_their_own(client: Client) -> None:
     ],
 )
 async def test_a_service_has_no_address_of_the_machine_or_of_another(client: Client, address: str, why: str) -> None:
-    """The proxy would listen there, in the place of whoever does."""
+    """The proxy would listen there, in the place of the program that does."""
     other = {"metadata": {"name": "victim"}, "spec": {"ports": [{"port": 80}]}}
     taken = (await client.create(SERVICES, other, namespace="default"))["spec"]["clusterIP"]
     chosen = taken if address == "taken" else address
@@ -151,7 +151,7 @@ OWN = [{"name": "mine", "mountPath": TOKEN_PATH}]
             1,
         ),
     ],
-    ids=["pod says no", "account says no", "the pod has the last word", "mounts its own"],
+    ids=["pod says no", "account says no", "the pod takes precedence", "mounts its own"],
 )
 async def test_who_decides_on_the_token(client: Client, spec: dict[str, Any], volumes: int) -> None:
     await client.create(SERVICEACCOUNTS, ACCOUNT, namespace="default")

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from harness import Kubectl
 from paddlecloud.cli.command_table import COMMANDS
 from paddlecloud.cli.failures import INVALID, NOT_FOUND, TIMEOUT, USAGE
 from paddlecloud.cli.main import main
@@ -143,6 +144,8 @@ MISSPELT = [
     ("wait sampleset/words --for=condition=Readdy", USAGE, 'did you mean "Ready"?'),
     ("wait pds/digits --for=condition=Available", USAGE, "its conditions are DefaultEndpointReady, "),
     ("samplejob warmpu words", USAGE, 'did you mean "warmup"?'),
+    ("pipeline shwo flow", USAGE, 'did you mean "show"?'),
+    ("pipeline run nowhere.yaml", INVALID, "there is no file nowhere.yaml"),
     ("sampleset advice words --link 1Mbit", USAGE, 'did you mean "advise"?'),
     ("sampleset advise words --link 50Mbot", USAGE, "'50Mbot' is not a rate"),
     ("node fial x", USAGE, 'did you mean "fail"?'),
@@ -353,3 +356,23 @@ def test_a_refused_scale_names_the_numbers(refused: Refused, tmp_path: Path, rep
     assert words in said
     assert f"to {replicas}:" in said
     assert said.count("Invalid value") == 1, "the same refusal is not given twice"
+
+
+def test_a_misspelt_field_of_a_template_is_named_also_when_the_job_has_succeeded(
+    refused: Refused, kubectl: Kubectl, namespace: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """kubectl stores it without a word, and a program without its command has nothing to fail at."""
+    typo = job(suspend=False)
+    typo["spec"]["worker"]["template"]["spec"]["containers"][0]["comand"] = ["false"]
+    service = {**MODEL, "spec": {**MODEL["spec"], "volumeMounts": [{"name": "v", "mountPth": "/v"}]}}
+    kubectl("apply", "-f", "-", input=json.dumps({"kind": "List", "apiVersion": "v1", "items": [typo, service]}))
+    assert refused("wait", "pdj/slow", "--for=jsonpath={.status.phase}=Completed", "--timeout=60s")[0] == 0
+    kubectl("delete", "events", "--all")
+    capsys.readouterr()
+    assert main(["-n", namespace, "explain", "pdj/slow"]) == 0
+    found = capsys.readouterr().out
+    assert found.startswith("pdj/slow: ok (UnknownField)\n")
+    assert 'ignores them: spec.worker.template.spec.containers[0].comand: did you mean "command"?' in found
+    for command in ("explain", "describe"):
+        assert main(["-n", namespace, command, "pds/digits"]) == 0
+        assert 'spec.volumeMounts[0].mountPth: did you mean "mountPath"?' in capsys.readouterr().out

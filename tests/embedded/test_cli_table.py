@@ -60,6 +60,7 @@ ROWS = {
         name="words",
         ended=None,
     ),
+    "pipeline": Row("pipeline show {}", kind="workflow", name="flow", ended=None),
     "node": Row("node restore {}", kind="node", name="", ended=None),
 }
 NAME_NO_OBJECTS = {
@@ -90,6 +91,12 @@ def objects() -> list[dict[str, Any]]:
             "kind": "PaddleService",
             "metadata": {"name": "digits"},
             "spec": {"model": "nothing:v1", "service": {"minScale": 0}},
+        },
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "Workflow",
+            "metadata": {"name": "flow"},
+            "spec": {"entrypoint": "main", "suspend": True, "templates": [{"name": "main", "suspend": {}}]},
         },
         {
             "apiVersion": "batch.paddlepaddle.org/v1alpha1",

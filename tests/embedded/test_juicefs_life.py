@@ -126,7 +126,7 @@ def test_juicefs_keeps_the_data_where_the_machine_can_mount_it(data: Path, sourc
     assert (seen / "a.txt").read_text() == "a" * 5000
 
     pdc("down", "--data", str(data))
-    assert mounts(data) == [], "whoever deletes the folder now would delete what lies behind it"
+    assert mounts(data) == [], "deleting the folder now would delete what lies behind it"
     until(lambda: programs(data) == [])
 
     pid = up(data)

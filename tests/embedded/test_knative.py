@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 
@@ -79,6 +80,37 @@ def test_a_service_sleeps_wakes_grows_and_sleeps_again(kubectl: Kubectl, namespa
         until(lambda: pods() >= 3)
     assert load.errors == []
     until(lambda: pods() == 0, timeout=60)
+
+
+def test_a_service_that_cannot_wake_for_want_of_its_folder_says_so_and_wakes_once_it_is_back(
+    kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
+    marks = {f"autoscaling.knative.dev/{name}": value for name, value in QUICK.items()}
+    kubectl("apply", "-n", "knative-serving", "-f", "-", input=json.dumps(AUTOSCALER))
+    model = tmp_path / "model"
+    model.mkdir()
+    service = kservice("s", "one", annotations=marks)
+    spec = service["spec"]["template"]["spec"]
+    spec["volumes"] = [{"name": "model", "hostPath": {"path": str(model), "type": "Directory"}}]
+    spec["containers"][0]["volumeMounts"] = [{"name": "model", "mountPath": "/model"}]
+    apply(kubectl, service)
+    url = url_of(kubectl, "ksvc", "s")
+    until(lambda: read(kubectl, "rev", "s-00001")["status"]["actualReplicas"] == 0)
+    model.rmdir()
+    status, text = ask(url)
+    said = f'FailedMount: MountVolume.SetUp failed for volume "model" : hostPath type check failed: {model}'
+    assert (status, json.loads(text)["error"].startswith(said)) == (503, True), text
+    until(lambda: _reason(kubectl) == "FailedMount")
+    model.mkdir()
+    until(lambda: ask(url) == (200, "one s-00001"))
+    until(lambda: _reason(kubectl) == "")
+
+
+def _reason(kubectl: Kubectl) -> str:
+    """Why the revision is not ready; empty if it is."""
+    conditions = read(kubectl, "rev", "s-00001")["status"]["conditions"]
+    ready = next(one for one in conditions if one["type"] == "Ready")
+    return "" if ready["status"] == "True" else str(ready.get("reason"))
 
 
 def refuses(url: str) -> bool:
@@ -182,6 +214,47 @@ def test_requests_go_on_while_the_control_plane_is_dead(tmp_path: Path, kubectl_
     finally:
         pdc("down", "--data", str(data))
     assert [pid for pid in gateways.split() if lives(pid)] == []
+
+
+OUTSIDE = """
+apiVersion: v1
+kind: Service
+metadata: {name: outside}
+spec: {type: NodePort, ports: [{port: 80}]}
+---
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: outside-1, labels: {kubernetes.io/service-name: outside}}
+addressType: IPv4
+ports: [{port: 80}]
+endpoints: [{addresses: [10.1.2.3]}]
+"""
+
+
+def test_the_addresses_of_services_take_connections_once_the_platform_is_said_to_be_ready(
+    tmp_path: Path, kubectl_binary: str
+) -> None:
+    data = tmp_path / "own"
+    pdc("up", "--data", str(data))
+    try:
+
+        def kubectl(*args: str, input: str | None = None, timeout: float = 60) -> Completed:
+            environment = {**os.environ, "KUBECONFIG": str(data / "kubeconfig")}
+            command = [kubectl_binary, *args]
+            return subprocess.run(
+                command, env=environment, input=input, timeout=timeout, capture_output=True, text=True, check=True
+            )
+
+        apply(kubectl, kservice("s", "one"))
+        url = url_of(kubectl, "ksvc", "s")
+        kubectl("apply", "-f", "-", input=OUTSIDE)
+        node_port = read(kubectl, "svc", "outside")["spec"]["ports"][0]["nodePort"]
+        pdc("down", "--data", str(data))
+        pdc("up", "--data", str(data))
+        for port in (int(url.rpartition(":")[2]), node_port):
+            socket.create_connection(("127.0.0.1", port), timeout=30).close()
+    finally:
+        pdc("down", "--data", str(data))
 
 
 def test_a_revision_that_cannot_start_fails_within_a_second_with_the_reason(kubectl: Kubectl, namespace: str) -> None:

@@ -227,10 +227,11 @@ def test_port_forward_reaches_the_pod(
             forwarding.terminate()
 
 
-def test_debug_says_that_pods_take_no_further_containers(kubectl: Kubectl, pod: str) -> None:
-    done = kubectl("debug", pod, "--image=busybox", "--", "true", check=False)
-    assert done.returncode == 1
-    assert "ephemeral containers are disabled for this cluster" in done.stderr
+def test_debug_runs_a_further_container_in_a_running_pod(kubectl: Kubectl, pod: str) -> None:
+    kubectl("debug", pod, "--image=busybox", "--container=look", "--", "sh", "-c", "exit 7")
+    ended = "jsonpath={.status.ephemeralContainerStatuses[0].state.terminated.exitCode}=7"
+    kubectl("wait", f"pod/{pod}", f"--for={ended}", QUICK)
+    assert kubectl("get", "pod", pod, "-o=jsonpath={.status.phase}").stdout == "Running"
 
 
 def test_top_shows_who_is_busy(kubectl: Kubectl) -> None:

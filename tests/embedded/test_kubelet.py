@@ -128,6 +128,18 @@ async def test_a_missing_configmap_is_reported_and_its_arrival_starts_the_pod(ma
     assert await machine.log("pod") == "got it\n"
 
 
+async def test_a_condition_that_became_true_loses_the_reason_why_it_was_false(machine: TestMachine) -> None:
+    env = [{"name": "V", "valueFrom": {"configMapKeyRef": {"name": "late", "key": "k"}}}]
+    await machine.run("sleep 600", container={"env": env})
+    pod = await machine.until("pod", waiting_reason)
+    ready = next(c for c in pod["status"]["conditions"] if c["type"] == "Ready")
+    assert ready["reason"] == "ContainersNotReady"
+    await machine.client.create(CONFIGMAPS, {"metadata": {"name": "late"}, "data": {"k": "it"}}, namespace="default")
+    pod = await machine.until("pod", is_ready)
+    said = {c["type"]: (c["status"], c.get("reason"), c.get("message")) for c in pod["status"]["conditions"]}
+    assert said == dict.fromkeys(said, ("True", None, None))
+
+
 async def test_a_pod_finds_services_by_their_variables(machine: TestMachine) -> None:
     service = {"metadata": {"name": "my-db"}, "spec": {"ports": [{"port": 5432, "name": "sql"}]}}
     created = await machine.client.create(SERVICES, service, namespace="default")

@@ -69,7 +69,7 @@ async def test_other_probes_wait_for_the_startup_probe(machine: TestMachine) -> 
     assert state_of(pod)["state"]["terminated"]["exitCode"] == 137
 
 
-async def test_a_tcp_probe_speaks_to_the_pods_address(machine: TestMachine) -> None:
+async def test_a_tcp_probe_connects_to_the_pods_address(machine: TestMachine) -> None:
     probe = {"tcpSocket": {"port": 8080}}
     container = {"image": "python", "command": ["python3", "-c", SERVER], "readinessProbe": probe}
     await machine.run("", container=container)

@@ -235,7 +235,12 @@ async def test_a_host_path_of_the_wrong_type_is_reported(machine: TestMachine, t
     pod = await machine.until(
         "pod", lambda pod: "message" in (state_of(pod)["state"].get("waiting") or {}) if state_of(pod) else False
     )
-    assert "hostPath type check failed" in state_of(pod)["state"]["waiting"]["message"]
+    said = f'MountVolume.SetUp failed for volume "v" : hostPath type check failed: {tmp_path / "none"}'
+    assert state_of(pod)["state"]["waiting"]["message"].startswith(said)
+    events = await eventually(lambda: machine.events_of("pod"), lambda found: "FailedMount" in {e[1] for e in found})
+    assert next(event[2] for event in events if event[1] == "FailedMount").startswith(said), "as Kubernetes' kubelet"
+    (tmp_path / "none").mkdir()
+    await machine.phase("pod", "Succeeded")
 
 
 async def test_sub_paths_and_read_only_mounts(machine: TestMachine) -> None:
@@ -364,7 +369,9 @@ async def test_only_a_persistent_volume_may_name_a_secret_of_another_namespace(
     assert [request.secrets["k"] for request in driver.published] == ["foreign", "own"]
 
 
-async def test_a_driver_hears_of_pods_that_went_while_nobody_looked(machine: TestMachine, driver: FolderDriver) -> None:
+async def test_a_driver_releases_pods_that_went_while_the_kubelet_was_down(
+    machine: TestMachine, driver: FolderDriver
+) -> None:
     volume = {"name": "x", "csi": {"driver": "folders.example.com"}}
     mounts = [{"name": "x", "mountPath": "/v/x"}]
     pods = [

@@ -53,7 +53,7 @@ def ready(shell: Kubectl) -> bool:
     return any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
 
 
-def is_told_by_kubectl(shell: Kubectl, url: str, *endpoints: str) -> None:
+def is_shown_by_kubectl(shell: Kubectl, url: str, *endpoints: str) -> None:
     """The manual's `kubectl get svc|ksvc|pods` and `logs` show the service while it is awake."""
     services = shell("get", "svc", "-n", SPACE, "-o", "name").stdout.splitlines()
     assert {f"service/{name}" for name in (NAME, *endpoints)} <= set(services)
@@ -82,7 +82,7 @@ def test_resnet_and_its_canary_answer_sleep_and_wake_then_lac_follows(shell: Kub
     canary = [answer for answer in answers if answer.get("isCanary") == ["true"]]
     assert 8 <= len(canary) <= 12
 
-    is_told_by_kubectl(shell, url, f"{NAME}-default", f"{NAME}-default-private", f"{NAME}-canary-private")
+    is_shown_by_kubectl(shell, url, f"{NAME}-default", f"{NAME}-default-private", f"{NAME}-canary-private")
 
     until(lambda: status(shell)["replicas"] == 0, timeout=120, every=1)
     assert predict("/image/prediction", body)["result"]["label"] == ["daisy"], "the first request wakes it"
@@ -95,4 +95,4 @@ def test_resnet_and_its_canary_answer_sleep_and_wake_then_lac_follows(shell: Kub
         return code == 200 and json.loads(text) == {"result": [{"word_seg": "我|爱|北京|天安门"}]}
 
     until(segments, timeout=180, every=0.5)
-    is_told_by_kubectl(shell, url, f"{NAME}-default", f"{NAME}-default-private")
+    is_shown_by_kubectl(shell, url, f"{NAME}-default", f"{NAME}-default-private")

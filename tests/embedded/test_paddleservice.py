@@ -227,7 +227,7 @@ def test_bad_input_is_reported_at_once_and_the_old_revision_keeps_serving(kubect
         undo = {"spec": {"default": endpoint("one"), "rollout": None, "service": None}}
         kubectl("patch", KIND, "m", "--type=merge", "-p", json.dumps(undo))
     refused = kubectl("patch", KIND, "m", "--type=merge", "-p", '{"spec":{"canaryTrafficPercent":101}}', check=False)
-    assert "spec.canaryTrafficPercent" in refused.stderr, "what a schema can say is refused at the door"
+    assert "spec.canaryTrafficPercent" in refused.stderr, "what a schema can say is refused when it is written"
     url_of(kubectl, KIND, "m")
 
 

@@ -70,6 +70,8 @@ def test_no_part_of_the_platform_is_an_administrator(running: Running) -> None:
         "scheduler": {"system:kube-scheduler"},
         "workloads": {"system:kube-controller-manager"},
         "node-controller": {f"{ACCOUNTS}node-controller"},
+        "workflow-controller": {f"{ACCOUNTS}workflow-controller"},
+        "ml-pipeline": {f"{ACCOUNTS}ml-pipeline"},
         "kubelet": {node},
     }
     assert [event["requestURI"] for event in running.audit() if event["responseStatus"]["code"] == 403] == []

@@ -102,6 +102,24 @@ def test_a_port_in_use_by_another_program_is_named_and_used_again_when_it_is_fre
     assert "Warning" not in back.stderr
 
 
+def test_a_port_of_pipelines_that_another_program_holds_is_given_up(data: Path) -> None:
+    """Who holds it may receive the tokens of scripts that name it."""
+    first = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)["pipelines"]
+    pdc("down", "--data", str(data))
+    port = int(first.rpartition(":")[2])
+    with socket.socket() as taken:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))
+        taken.listen()
+        moved = pdc("up", "--data", str(data))
+        assert f"port {port} of the pipelines' API was in use by another program" in moved.stderr
+        assert first not in moved.stdout
+        pdc("down", "--data", str(data))
+    again = pdc("up", "--data", str(data))
+    assert again.stdout.partition("pipelines: ")[2].split()[0] == moved.stdout.partition("pipelines: ")[2].split()[0]
+    assert "Warning" not in again.stderr
+
+
 def test_up_says_which_context_it_replaces_and_down_brings_it_back(data: Path, tmp_path: Path) -> None:
     config = tmp_path / "config"
     cluster = {"server": "https://127.0.0.1:1", "insecure-skip-tls-verify": True}
@@ -308,6 +326,14 @@ def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
     refused = pdc("up", "--data", str(tmp_path / "theirs"), check=False)
     assert refused.returncode != 0
     assert "belongs to another user (uid 12345); choose a directory of your own" in refused.stderr
+
+
+def test_a_link_that_waits_in_place_of_the_log_is_not_followed(data: Path, tmp_path: Path) -> None:
+    data.mkdir()
+    (data / "platform.log").symlink_to(tmp_path / "elsewhere")
+    refused = pdc("up", "--data", str(data), check=False)
+    assert refused.returncode != 0
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_secrets_are_for_their_owner_alone(data: Path) -> None:

@@ -194,6 +194,24 @@ def test_the_command_line_reports_progress_success_and_failure(
     assert advice.startswith("3 samples of 1 B on 1 node")
 
 
+def test_a_job_that_mounts_a_set_with_pdc_run_reads_all_of_its_files(
+    kubectl: Kubectl, config: str, tmp_path: Path
+) -> None:
+    source = tmp_path / "late"
+    kubectl("apply", "-f", "-", input=sample_set("late", f"file://{source}"))
+    program = ("sh", "-c", "ls /d | wc -l")
+    image = ("--image", "paddlecloud/runtime", "--volume", "late:/d:ro", "--kubeconfig", config)
+    pdc("run", "-d", "--name", "counts", *image, "--", *program)
+    until(lambda: "waiting for its import" in str(status(kubectl, "pdj", "counts").get("message")), timeout=60)
+    source.mkdir()
+    for number in range(50):
+        (source / f"{number}.txt").write_text(str(number))
+    until(lambda: status(kubectl, "pdj", "counts").get("phase") in ("Completed", "Failed"), timeout=120)
+    assert pdc("logs", "counts", "--kubeconfig", config).stdout.split()[-1] == "50"
+    kubectl("delete", "pdj", "counts", "--timeout=60s")
+    kubectl("delete", "sampleset", "late", "--timeout=60s")
+
+
 def test_a_set_gets_a_folder_of_its_own_and_none_that_the_operator_does_not_allow(
     kubectl: Kubectl, config: str, tmp_path: Path
 ) -> None:

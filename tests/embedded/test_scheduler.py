@@ -21,7 +21,7 @@ from paddlecloud.local.nodes.lifecycle import NodeLifecycle
 from paddlecloud.local.nodes.marks import FAILED, SIMULATE, SIMULATED
 from paddlecloud.local.nodes.objects import new_node
 from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.scheduler.controller.pod_events import Notices
+from paddlecloud.local.scheduler.controller.pod_events import PodEvents
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.decision.attempt import Why
@@ -290,7 +290,7 @@ async def test_a_scheduler_that_came_back_keeps_the_event_of_its_earlier_life_up
 
     await until(messages, "the pod has the reason why it waits")
     unit = Unit((pod_view(await client.get(PODS, "p", "default")),))
-    later = Notices(client, SystemClock(), still_waits=lambda uid: True)
+    later = PodEvents(client, SystemClock(), still_waits=lambda uid: True)
     sending = asyncio.ensure_future(later.run())
     for text in ("another life says this", "and then this"):
         later.refuse(unit, Why(text, text))

@@ -63,6 +63,27 @@ spec:
       terminationGracePeriodSeconds: 1
       containers: [{name: main, image: alpine, command: [sleep, "600"], resources: {requests: {cpu: 10m}}}]
 """
+AGENT = """
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: agent}
+spec:
+  selector: {matchLabels: {app: agent}}
+  template:
+    metadata: {labels: {app: agent}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers: [{name: main, image: alpine, command: [sleep, "600"], resources: {requests: {cpu: 10m}}}]
+"""
+STAYING = """
+apiVersion: v1
+kind: Pod
+metadata: {name: staying, labels: {app: staying}}
+spec:
+  nodeName: leaving
+  terminationGracePeriodSeconds: 600
+  containers: [{name: main, image: alpine, command: [sh, -c, "trap '' TERM; while :; do sleep 1; done"]}]
+"""
 
 
 def pdc(*args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
@@ -160,3 +181,24 @@ def test_pods_of_a_lost_node_are_made_anew_on_the_other(machine: Callable[..., A
     machine("node", "restore", lost)
     assert machine("node", "rm", lost, "-y", check=False).returncode == 4  # it is the machine's own
     machine("delete", "-f", str(tmp_path / "web.yaml"), "-y")
+
+
+def test_a_node_leaves_with_the_pods_of_its_daemon_sets_and_names_those_that_hold_it(
+    machine: Callable[..., Any], tmp_path: Path
+) -> None:
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    (tmp_path / "staying.yaml").write_text(STAYING)
+    machine("node", "add", "leaving")
+    for file in ("agent.yaml", "staying.yaml"):
+        machine("apply", "-f", str(tmp_path / file))
+    until(lambda: "leaving" in running(machine, "agent"), what="its daemon runs")
+    until(lambda: "leaving" in running(machine, "staying"), what="the other pod runs")
+    held = machine("node", "rm", "leaving", "-y", "--timeout", "1s", check=False)
+    assert held.returncode == 124
+    assert "pods of node/leaving have not ended: default/staying" in held.stderr
+    assert "agent" not in held.stderr
+    assert "next:  pdc describe node leaving" in held.stderr
+    machine("delete", "pod", "staying", "-y", "--force", "--grace-period=0")
+    machine("node", "rm", "leaving", "-y")
+    until(lambda: "leaving" not in [pod["spec"]["nodeName"] for pod in pods(machine, "agent")], what="it is gone too")
+    machine("delete", "-f", str(tmp_path / "agent.yaml"), "-y")

@@ -187,6 +187,43 @@ def test_a_file_that_writes_spec_model_is_served_again_after_a_rollback(
     until(lambda: fetch(f"{url}/rb/prediction", asked) == {"result": {"y": [[3, 6, 9]]}})
 
 
+def test_a_new_model_that_does_not_start_leaves_the_old_one_serving_and_its_file_applies(
+    serve: Any, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    """With a canary beside it, which a rollback would withdraw if the default had not failed."""
+    models.linear(tmp_path / "m1", factor=2)
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "model.onnx").write_text("junk")
+    model = {"model": f"file://{tmp_path / 'm1'}"}
+    body = {
+        "apiVersion": "serving.paddlepaddle.org/v1",
+        "kind": "PaddleService",
+        "metadata": {"name": "can"},
+        "spec": {"default": model, "canary": {**model, "port": 8081}, "canaryTrafficPercent": 10},
+    }
+    (tmp_path / "can.json").write_text(json.dumps(body))
+
+    def command(*args: str) -> str:
+        return pdc("-n", namespace, *args, env=server.env, timeout=150).stdout
+
+    command("apply", "-f", str(tmp_path / "can.json"), "--wait")
+    first = command("get", "pds/can", "-o", "jsonpath={.status.default.name}").strip()
+    failed = serve(str(broken), "--name", "can", check=False)
+    assert failed.returncode == 100
+    assert "the new revision of paddleservice.serving.paddlepaddle.org/can does not answer" in failed.stderr
+    assert f"{first} still serves" in failed.stderr
+    assert "pdc rollback can" in failed.stderr
+    assert "pdc delete" not in failed.stderr
+    assert f"{first} still gets the traffic. To go back to it: pdc rollback can" in command("explain", "pds/can")
+    assert f"to {first} " in command("rollback", "can")
+    command("wait", "pds/can", "--for=condition=Ready", "--timeout=120s")
+    serve(str(broken), "--name", "can", "-d")
+    assert command("get", "pds/can", "-o", "jsonpath={.spec.default.model}").strip() == f"file://{broken}"
+    command("apply", "-f", str(tmp_path / "can.json"), "--wait")
+    assert json.loads(command("get", "pds/can", "-o", "jsonpath={.spec.default}")) == model
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

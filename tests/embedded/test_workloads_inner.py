@@ -144,7 +144,7 @@ async def test_a_stopped_controller_is_taken_over_without_a_pod_too_many(inner: 
         assert len(await pods(client)) <= 12
 
 
-async def test_what_is_not_served_is_refused_at_the_door(client: Client, workloads: Workloads) -> None:
+async def test_what_is_not_served_is_refused_when_it_is_created(client: Client, workloads: Workloads) -> None:
     sets = workload(1, serviceName="x", updateStrategy={"rollingUpdate": {"maxUnavailable": 2}})
     with pytest.raises(Invalid, match="this platform does not serve it"):
         await client.create(STATEFULSETS, sets, namespace="default")
@@ -231,38 +231,52 @@ def few_descriptors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("paddlecloud.kube.descriptors.share", lambda one_of: 8)
 
 
+async def serve(client: Client, namespace: str, name: str, count: int) -> list[tuple[str, int]]:
+    """Where the Service should be reached."""
+    ports: list[Object] = [{"name": f"p{number}", "port": 8700 + number} for number in range(count)]
+    made = await client.create(SERVICES, {"metadata": {"name": name}, "spec": {"ports": ports}}, namespace=namespace)
+    by_hand = {
+        "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.70.9.9"]}],
+        "ports": ports,
+    }
+    await client.create(ENDPOINTSLICES, by_hand, namespace=namespace)
+    return [(made["spec"]["clusterIP"], port["port"]) for port in ports]
+
+
+async def listened(address: tuple[str, int]) -> bool:
+    try:
+        _, writer = await asyncio.open_connection(*address)
+    except ConnectionRefusedError:
+        return False
+    writer.close()
+    return True
+
+
 async def test_a_service_of_many_ports_leaves_descriptors_for_others_and_says_what_is_not_served(
     client: Client, few_descriptors: None, workloads: Workloads, clock: FakeClock
 ) -> None:
-    async def serve(name: str, count: int) -> list[tuple[str, int]]:
-        """Where the Service should be reached."""
-        ports: list[Object] = [{"name": f"p{number}", "port": 8700 + number} for number in range(count)]
-        made = await client.create(
-            SERVICES, {"metadata": {"name": name}, "spec": {"ports": ports}}, namespace="default"
-        )
-        by_hand = {
-            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
-            "addressType": "IPv4",
-            "endpoints": [{"addresses": ["127.70.9.9"]}],
-            "ports": ports,
-        }
-        await client.create(ENDPOINTSLICES, by_hand, namespace="default")
-        return [(made["spec"]["clusterIP"], port["port"]) for port in ports]
-
-    async def listened(address: tuple[str, int]) -> bool:
-        try:
-            _, writer = await asyncio.open_connection(*address)
-        except ConnectionRefusedError:
-            return False
-        writer.close()
-        return True
-
     async def reported() -> bool:
         events = (await client.list(EVENTS, "default", field_selector="reason=PortUnavailable")).items
         return [event["message"].partition(":")[0] for event in events] == ["some ports are not served"]
 
-    wide = await serve("wide", 9)
+    wide = await serve(client, "default", "wide", 9)
     await until("what is not served is reported once", reported, clock)
-    (other,) = await serve("other", 1)
+    (other,) = await serve(client, "default", "other", 1)
     await until("the other service is served", lambda: listened(other), clock)
     assert [await listened(address) for address in wide] == [True, True, *[False] * 7]
+
+
+async def test_services_of_one_namespace_leave_addresses_for_those_of_others(
+    client: Client, few_descriptors: None, workloads: Workloads, clock: FakeClock
+) -> None:
+    mine = [address for name in "abcd" for address in await serve(client, "default", name, 2)]
+
+    async def four() -> bool:
+        return sum([await listened(address) for address in mine]) == 4
+
+    await until("half of the addresses are theirs", four, clock)
+    (other,) = await serve(client, "kube-public", "other", 1)
+    await until("the service of another namespace is served", lambda: listened(other), clock)
+    assert await four()

@@ -37,7 +37,7 @@ class Hands(Protocol):
     """The hands to hurt a platform with."""
 
     def stop_controller(self) -> None:
-        """Kill whoever looks after PaddleJobs. Pods go on."""
+        """Kill the controller of PaddleJobs. Pods go on."""
 
     def start_controller(self) -> None:
         """Start it again."""
@@ -83,7 +83,7 @@ class Story:
         return phases[1:] if phases[:1] == ["Forming"] else phases
 
     def was(self, name: str, *phases: str) -> None:
-        """Fails when a job has another story, once the watch has had time to hear its end."""
+        """Fails when a job had other phases, once the watch has had time to receive the last."""
         try:
             until(lambda: self.of(name) == list(phases))
         except AssertionError:

@@ -34,11 +34,14 @@ SOURCES = Path(paddlecloud.__file__).parent
 READERS = (
     "api/names.py",
     "controllers",
+    "kube/argo.py",
     "local/knative",
     "local/nodes",
     "local/scheduler",
     "local/volumes",
+    "local/workflow",
     "local/workloads",
+    "pipelines/names.py",
 )
 """Whose annotations and labels are looked for."""
 _MARK = re.compile(r"(\{GROUP\}|[a-z0-9-]+(\.[a-z0-9-]+)+)/[A-Za-z][A-Za-z.-]*")

@@ -31,11 +31,11 @@ from .hands import job
 
 pytestmark = pytest.mark.filterwarnings("default")  # theirs are not ours to mend
 GROUP, VERSION, KIND, PLURAL = "batch.paddlepaddle.org", "v1", "PaddleJob", "paddlejobs"
-SPEAKS = ["sh", "-c", "echo hello; exec sleep 600"]
+GREETS = ["sh", "-c", "echo hello; exec sleep 600"]
 
 
 def pod(name: str, namespace: str) -> dict[str, Any]:
-    spec = {"containers": [{"name": "main", "image": "busybox", "command": SPEAKS}], "terminationGracePeriodSeconds": 0}
+    spec = {"containers": [{"name": "main", "image": "busybox", "command": GREETS}], "terminationGracePeriodSeconds": 0}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
@@ -48,7 +48,6 @@ def waiting_job(name: str, namespace: str = "") -> dict[str, Any]:
 
 
 def test_kr8s_waits_reads_logs_and_runs_commands(server: Target, namespace: str, operators: None) -> None:
-    server.offer("busybox")
     api = kr8s.api(kubeconfig=str(server.kubeconfig), namespace=namespace)
     made = Pod(pod("p", namespace), api=api)
     made.create()

@@ -1,4 +1,4 @@
-"""Real training that is hurt at random moments: nodes are lost; ranks, servers, whoever looks after jobs are killed.
+"""Real training that is hurt at random moments: nodes are lost; ranks, servers, controllers are killed.
 
 On the embedded platform the last is the whole control plane. What must hold: the loss goes on from the checkpoint,
 never from the beginning; every restart is counted once; and a job that is killed more often than its budget allows

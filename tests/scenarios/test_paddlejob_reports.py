@@ -1,4 +1,4 @@
-"""What programs report from inside their pods shows on the job, whoever leads; ranks that hang are found out.
+"""What programs report from inside their pods shows on the job, whichever replica leads; ranks that hang are found out.
 
 The programs use `paddlecloud.data.report`: the embedded platform lends it to every pod, images for clusters bring it.
 """

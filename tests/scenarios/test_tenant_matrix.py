@@ -207,10 +207,10 @@ def _of(kind: str, name: str) -> Object:
     """An object as the matrix bases its attacks on."""
     plural, _, group = kind.partition(".")
     versions = {"samplesets": ("v1alpha1", "SampleSet"), "paddleservices": ("v1", "PaddleService")}
-    version, spoken = versions[plural]
+    version, name_of_kind = versions[plural]
     return {
         "apiVersion": f"{group}/{version}",
-        "kind": spoken,
+        "kind": name_of_kind,
         "metadata": {"name": name},
         "spec": MATRIX.bases[kind],
     }
@@ -301,8 +301,10 @@ def _kind(attack: Attack) -> str:
 
 
 def _is_judged(attack: Attack) -> bool:
-    """Whether a controller of ours, or of the embedded Knative, tells what it makes of the object."""
-    return bool(attack.resource.group) and attack.resource.group not in ("scheduling.volcano.sh",)
+    """Whether a controller of ours, or of the embedded Knative, reports what it makes of the object. Templates of
+    workflows are only read when a workflow names them."""
+    unjudged = ("podgroups", "queues", "workflowtemplates")
+    return bool(attack.resource.group) and attack.resource.plural not in unjudged
 
 
 def _is_met(attack: Attack, said: str) -> bool:

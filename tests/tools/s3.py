@@ -5,7 +5,6 @@ Its first bucket is made by the first object that is put there.
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import until
+from tools import seaweedfs
 from tools.ports import free_ports
 
 ACCESS_KEY, SECRET_KEY = "AKIDFORTESTS", "the-secret-key-of-the-tests"
@@ -25,31 +25,19 @@ def find() -> str | None:
 
 
 class S3Server:
-    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Path, host: str = "127.0.0.1", keys: tuple[str, str] = (ACCESS_KEY, SECRET_KEY)) -> None:
         self.folder = folder
         self.host = host
+        self.keys = keys
 
     def start(self) -> S3Server:
         self.folder.mkdir(parents=True, exist_ok=True)
         program = find()
         assert program is not None
-        identity = {
-            "name": "tests",
-            "credentials": [{"accessKey": ACCESS_KEY, "secretKey": SECRET_KEY}],
-            "actions": ["Admin", "Read", "Write", "List", "Tagging"],
-        }
-        open_to_all = [f"{verb}:{bucket}" for verb in ("Read", "List") for bucket in ("public", "suites")]
-        anonymous = {"name": "anonymous", "actions": open_to_all}
-        config = self.folder / "s3.json"
-        config.write_text(json.dumps({"identities": [identity, anonymous]}))
-        self.port, master, volume, filer, *grpc = free_ports(self.host, 8)
-        command = [
-            program, "server", "-s3", f"-dir={self.folder}", f"-ip={self.host}", f"-ip.bind={self.host}",
-            f"-s3.config={config}", f"-s3.port={self.port}", f"-master.port={master}", f"-volume.port={volume}",
-            f"-filer.port={filer}", f"-s3.port.grpc={grpc[0]}", f"-master.port.grpc={grpc[1]}",
-            f"-volume.port.grpc={grpc[2]}", f"-filer.port.grpc={grpc[3]}", "-s3.port.iceberg=0", "-s3.port.lance=0",
-            "-volume.max=400", "-master.volumeSizeLimitMB=256", "-master.telemetry=false",
-        ]  # fmt: skip
+        (self.folder / "s3.json").write_text(seaweedfs.identities(dict([self.keys]), ("public", "suites")))
+        ports = free_ports(self.host, 8)
+        self.port = ports[0]
+        command = seaweedfs.server(program, self.folder, self.host, ports)
         log = (self.folder / "weed.log").open("w")
         with log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.folder)
@@ -73,14 +61,4 @@ class S3Server:
         return f"http://{self.host}:{self.port}"
 
     def store(self, bucket: str) -> Any:
-        from obstore.store import S3Store
-
-        return S3Store(
-            bucket,
-            endpoint=self.endpoint,
-            region="us-east-1",
-            access_key_id=ACCESS_KEY,
-            secret_access_key=SECRET_KEY,
-            client_options={"allow_http": True},
-            retry_config={"max_retries": 0},
-        )
+        return seaweedfs.store(self.endpoint, bucket, self.keys)

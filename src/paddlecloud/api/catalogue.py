@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlecloud.api import knative, kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
+from paddlecloud.api import argo, knative, kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
 from paddlecloud.api.kind import KindDeclaration
 
 KINDS: tuple[KindDeclaration, ...] = (
@@ -19,6 +19,7 @@ FOREIGN_KINDS: tuple[KindDeclaration, ...] = (
     podgroup.POD_GROUP,
     podgroup.QUEUE,
     *knative.KINDS,
+    *argo.KINDS,
 )
 """Kinds of other projects that the embedded platform serves in their place."""
 

@@ -1,5 +1,8 @@
 """Whether a folder lies where it may: below an allowed root, in no closed folder, in no hidden one below the root.
 
+The rule of hidden folders keeps `~/.ssh` and its like from being named, or reached by a link. Inside of a folder that
+may be read, hidden names are part of its data (`.DS_Store`, `.annotations/`), except right below a root or a home.
+
 Controllers apply this to the names that objects contain, cache servers to the files that they opened. Paths are
 compared part by part; nothing is looked up here, so a caller that follows links resolves them first.
 """
@@ -27,7 +30,20 @@ class FolderRule(NamedTuple):
         inner = [below for root in self.roots if (below := _below(found, root)) is not None]
         if not inner:
             return "outside"
-        return "hidden" if all(any(part.startswith(".") for part in below) for below in inner) else None
+        return "hidden" if all(any(_is_hidden(part) for part in below) for below in inner) else None
+
+    def refusal_inside(self, folder: str, path: str, homes: tuple[str, ...] = ()) -> Refusal | None:
+        """The same for what was found inside of a folder that is allowed; for what is not inside of it, `refusal`."""
+        found, refusal = parts(path), self.refusal(path)
+        if refusal != "hidden" or _below(found, folder) is None:
+            return refusal
+        guarded = [parts(one) for one in (*self._outermost_roots(), *homes)]
+        inside = range(len(parts(folder)), len(found))
+        return "hidden" if any(_is_hidden(found[at]) and found[:at] in guarded for at in inside) else None
+
+    def _outermost_roots(self) -> list[str]:
+        roots = self.roots or ()
+        return [root for root in roots if not any(_below(parts(root), other) for other in roots)]
 
 
 ANYWHERE = FolderRule()
@@ -35,6 +51,10 @@ ANYWHERE = FolderRule()
 
 def parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _is_hidden(part: str) -> bool:
+    return part.startswith(".")
 
 
 def _below(found: list[str], root: str) -> list[str] | None:

@@ -50,7 +50,7 @@ REVISION = f"{SERVING}/revision"
 SOURCE = f"{SERVING}/source"
 """Annotation of a revision: the endpoint it was made from, so that one can go back to it."""
 MODEL_FINGERPRINT = f"{SERVING}/model-fingerprint"
-"""Annotation of a revision whose model is a folder of the node: what tells later that its files were changed."""
+"""Annotation of a revision whose model is a folder of the node: by which a later change of its files is detected."""
 
 RETRY_AT = "paddlepaddle.org/retry-at"
 """Annotation of PaddleJobs and SampleJobs: a new value requests another run of a job that has ended."""

@@ -82,7 +82,7 @@ class SyncOptions(Wire, rename="kebab"):
     manager: Annotated[str | None, doc("Address of a manager of several syncing hosts.")] = None
     worker: Annotated[str | None, doc("Hosts that help syncing, joined by commas.")] = None
     bwlimit: Annotated[int | None, doc("Mbit/s at most; 0 means no limit.", minimum=0)] = None
-    no_https: Annotated[bool | None, doc("Speak plain HTTP to the object store.")] = None
+    no_https: Annotated[bool | None, doc("Use plain HTTP for the object store.")] = None
 
 
 class WarmupOptions(Wire):
@@ -128,7 +128,10 @@ class SampleJobSpec(Wire):
 
     type: Annotated[str | None, doc("What to do.", required=True, enum=list(TYPES))] = None
     sample_set_ref: Annotated[SampleSetReference | None, doc("The set it is done to.", required=True)] = None
-    secret_ref: Annotated[SecretReference | None, doc("sync: credentials of the source.")] = None
+    secret_ref: Annotated[
+        SecretReference | None,
+        doc("sync: credentials of the source. Without it and without syncOptions.source: those of the SampleSet."),
+    ] = None
     terminate: Annotated[bool | None, doc("First end whatever the cache servers are doing.")] = None
     cancel: Annotated[str | None, doc("First end this one job, named by its status.jobName.")] = None
     sync_options: Annotated[SyncOptions | None, doc("For type sync.")] = None
@@ -330,9 +333,9 @@ def validate(job: SampleJob) -> list[Problem]:
 
 def _options(spec: SampleJobSpec) -> Iterator[Problem]:
     if spec.type == "sync":
-        if not (spec.secret_ref and spec.secret_ref.name):
-            yield required("spec.secretRef.name", "the Secret of the source; `none` for a public one")
         source = spec.sync_options.source if spec.sync_options else None
+        if source and not (spec.secret_ref and spec.secret_ref.name):
+            yield required("spec.secretRef.name", "the Secret of syncOptions.source; `none` for a public one")
         if source and (text := uri_problem(source)):
             yield invalid("spec.syncOptions.source", source, text)
     if spec.type == "rmr" and not (spec.rmr_options and spec.rmr_options.paths):

@@ -17,7 +17,7 @@ class Command(NamedTuple):
     section: str
     takes: str = ""
     """What completion offers as arguments besides words between which they choose: objects (a kind, then names), jobs,
-    jobs or pods, services, sets, images, nodes, the names of the kind before, files, or nothing."""
+    jobs or pods, services, sets, images, nodes, runs of pipelines, the names of the kind before, files, or nothing."""
 
 
 MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
@@ -70,6 +70,13 @@ COMMANDS: tuple[Command, ...] = (
         _PKG + "samplejob",
         ACT,
         "sets",
+    ),
+    Command(
+        "pipeline",
+        "run pipelines of kfp and Argo; show, compare, retry, stop and schedule their runs",
+        _PKG + "pipeline",
+        DECLARE,
+        "runs",
     ),
     Command(
         "sampleset",

@@ -91,9 +91,28 @@ class Parsers:
             arguments, rest = arguments[:cut], arguments[cut + 1 :]
         # Intermixed, so that `get pods -w web-0` means what it says.
         args, unknown = parser.parse_known_intermixed_args(_booleans(parser, arguments))
-        parser.refuse_unknown(unknown)
+        program = _program(parser, arguments, getattr(args, "words", []), unknown)
+        if program:
+            args.words = program
+        else:
+            parser.refuse_unknown(unknown)
         args.after_dashes = rest
         return args
+
+
+def _program(parser: Parser, arguments: list[str], words: list[str], unknown: list[str]) -> list[str]:
+    """Of a command whose program is to stand after `--`: the program that stands before it, with the flags that no
+    command has; empty where the first of these comes before any word, and so was meant for the command."""
+    if not words or not unknown or parser.get_default("after_dashes") is None:
+        return []
+    pairs = enumerate(zip(["", *arguments], arguments, strict=False))
+    start = next((n for n, (before, word) in pairs if word == words[0] and not _takes_value(parser, before)), 0)
+    return arguments[start:] if unknown[0] in arguments[start:] else []
+
+
+def _takes_value(parser: Parser, word: str) -> bool:
+    action = parser._option_string_actions.get(word)
+    return action is not None and action.nargs != 0
 
 
 def _offered(action: argparse.Action) -> list[str]:

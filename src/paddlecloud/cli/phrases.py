@@ -58,6 +58,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         "the roll-out of {latest} {why}; {serving} is served. To try again: pdc retry pds/{name}, or change the spec",
         "{latest} 的分步发布已回退（{why}）；现在由 {serving} 提供服务。再试：pdc retry pds/{name}，或修改 spec",
     ),
+    "still-serves": (
+        "{text}; {serving} still gets the traffic. To go back to it: pdc rollback {name}",
+        "{text}；流量仍由 {serving} 承担。回到该版本：pdc rollback {name}",
+    ),
     "rolling-out": (
         "ready; {latest} is being rolled out: it has {percent} % of the traffic of {serving} (step {step})",
         "已就绪；{latest} 正在分步发布：占 {serving} 流量的 {percent} %（第 {step} 步）",
@@ -69,8 +73,16 @@ PHRASES: dict[str, tuple[str, str]] = {
         "{text}; restarts: {count}, the last {since} ago after {pod}: {kind}",
         "{text}；重启次数：{count}，最近一次在 {since} 前，原因是 {pod}：{kind}",
     ),
+    "restarted-uncounted": (
+        "{text}; restarts: {count}, and {uncounted} that do not count, the last {since} ago after {pod}: {kind}",
+        "{text}；重启次数：{count}，另有不计数的 {uncounted} 次，最近一次在 {since} 前，原因是 {pod}：{kind}",
+    ),
     "detail": ("{what}: {detail}", "{what}：{detail}"),
     "warning": ("{text}; last warning{where}: {warning}", "{text}；最近的警告{where}：{warning}"),
+    "ignored-fields": (
+        "{text}; the API server does not know these fields and ignores them: {fields}",
+        "{text}；API 服务器不认识并忽略了这些字段：{fields}",
+    ),
     "where": (" on {object}", "（{object}）"),
     # of the scheduler
     "needs": ("needs", "需要"),
@@ -114,6 +126,10 @@ PHRASES: dict[str, tuple[str, str]] = {
         "the job had {workers} worker(s)  (pdc scale pdj/{job} --replicas {workers})",
         "作业只有 {workers} 个 worker  (pdc scale pdj/{job} --replicas {workers})",
     ),
+    "pipeline-run": ("run:         ", "运行：  "),
+    "pipeline-status": ("status:      ", "状态：  "),
+    "pipeline-why": ("why:         ", "原因：  "),
+    "pipeline-parameters": ("parameters:  ", "参数：  "),
     "remedy-any-node": ("there were {count} more node(s)", "增加 {count} 个节点"),
     "remedy-node": ("there were {count} more node(s) with {capacity}", "增加 {count} 个节点，具备 {capacity}"),
 }
@@ -121,7 +137,8 @@ PHRASES: dict[str, tuple[str, str]] = {
 LANGUAGES = ("en", "zh")
 
 
-def say(language: str, key: str, **values: object) -> str:
+def say(language: str, key: str, /, **values: object) -> str:
+    """The phrase with its values, which may have any name: a taint, for one, has a `key` of its own."""
     return PHRASES[key][LANGUAGES.index(language)].format(**values)
 
 

@@ -29,13 +29,13 @@ def raw_keys() -> Iterator[None]:
 
 
 @contextmanager
-def on_resize(tell: Callable[[int, int], None]) -> Iterator[None]:
-    """Calls `tell(columns, rows)` now and whenever the window changes, in the running event loop."""
+def on_resize(resized: Callable[[int, int], None]) -> Iterator[None]:
+    """Calls `resized(columns, rows)` now and whenever the window changes, in the running event loop."""
     loop = asyncio.get_running_loop()
 
     def look() -> None:
         size = os.get_terminal_size(sys.stdin.fileno())
-        tell(size.columns, size.lines)
+        resized(size.columns, size.lines)
 
     loop.add_signal_handler(signal.SIGWINCH, look)
     look()

@@ -156,8 +156,8 @@ async def run(
 async def _mark(client: Client, namespace: str, leads: str | None, *, clock: Clock | None = None) -> None:
     """Nothing where the process is in no pod: then no Service depends on the mark.
 
-    Whoever refuses is asked again: a process that starts in an outage waits for its end, and an API server that has
-    just come up does not know yet what accounts may do.
+    A refused request is repeated: a process that starts in an outage waits for its end, and an API server that has just
+    come up does not know yet what accounts may do.
     """
     pod = os.environ.get("POD_NAME")
     clock = clock or SystemClock()

@@ -1,6 +1,6 @@
 """`helm test`: makes one object of each kind that was installed, and judges whether it came to life.
 
-Helm judges pods by their exit code and knows nothing of custom resources; this is the pod. It speaks the same API as
+Helm judges pods by their exit code and knows nothing of custom resources; this is the pod. It uses the same API as
 everybody else, under an account that may do just this, and takes away what it made.
 """
 

@@ -32,7 +32,7 @@ def _listed(text: str | None, default: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class NodeFolders(NamedTuple):
-    """The rule for one purpose; `setting` and `value` tell people which setting and which value of the chart say it."""
+    """The rule for one purpose; `setting` and `value` name the setting and the value of the chart, for messages."""
 
     roots: tuple[str, ...]
     setting: str

@@ -79,7 +79,7 @@ class Tally:
             self._listener = listener
 
     def note(self, index: int, seconds: float, *, hit: bool | None) -> None:
-        """A sample was read, in so many seconds; from the cache, from elsewhere, or (None) there is no telling."""
+        """A sample was read, in so many seconds; from the cache, from elsewhere, or (None) unknown."""
         record = _RECORD.pack(index, seconds, _UNKNOWN if hit is None else hit)
         try:
             if not self._unsent:  # as nearly always; this runs once for every sample
@@ -118,7 +118,7 @@ class Tally:
             return {number: Epoch(**vars(epoch)) for number, epoch in self._epochs.items()}
 
     def finish(self) -> None:
-        """Tell the last figures, at the end of the program; a fork of it that ends has none."""
+        """Report the last figures, at the end of the program; a fork of it that ends has none."""
         if os.getpid() == self._process:
             self._report(self.epochs())
 

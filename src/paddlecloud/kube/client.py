@@ -3,7 +3,7 @@
 One `Client` serves long-lived programs and the CLI alike, so this module imports neither asyncio nor an HTTP library:
 with a transport whose coroutines never suspend, its methods can be run without an event loop (`stdlib.drive`).
 
-It does not retry, cache or rate-limit. A refusal is raised as the typed error of its Status reason; who called knows
+It does not retry, cache or rate-limit. A refusal is raised as the typed error of its Status reason; the caller knows
 whether trying again makes sense (`errors.ApiError.retry_after` carries what the server asked for).
 """
 
@@ -68,7 +68,7 @@ class Client:
         return await self._call("GET", _path(resource, namespace, name))
 
     async def find(self, resource: Resource, name: str, namespace: str | None = None) -> Object | None:
-        """The object of a name, with no right but that to list: what watches a kind has that one in any case."""
+        """The object of a name, read with the right to list alone, which every watcher of the kind has."""
         found = await self.list(resource, namespace, field_selector=f"metadata.name={name}")
         return found.items[0] if found.items else None
 
@@ -91,7 +91,7 @@ class Client:
             try:
                 return await self._pages(resource, path, {**query, "limit": str(limit)})
             except (Expired, Gone):
-                pass  # the continue token outlived its snapshot; one unpaged list cannot meet that fate
+                pass  # the continue token outlived its snapshot; a list without pages needs none
         return await self._pages(resource, path, query)
 
     async def _pages(self, resource: Resource, path: str, query: dict[str, str]) -> ObjectList:
@@ -122,8 +122,8 @@ class Client:
     ) -> AsyncGenerator[WatchEvent, None]:
         """Changes after `resource_version`, until the server ends the stream (after `timeout` seconds if given).
 
-        Raises `Expired` when that version is gone; `Unreachable` when the connection breaks. Who leaves before the end
-        closes it (`aclose`), or the connection stays open until garbage collection.
+        Raises `Expired` when that version is gone; `Unreachable` when the connection breaks. A caller that leaves
+        before the end closes it (`aclose`), or the connection stays open until garbage collection.
         """
         query = _query(
             watch="true",

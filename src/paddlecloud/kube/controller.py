@@ -39,7 +39,7 @@ class TerminalError(Exception):
 
 
 class Hooks(Protocol):
-    """What a controller tells about itself; `metrics.ControllerMetrics` counts it."""
+    """What a controller reports about itself; `metrics.ControllerMetrics` counts it."""
 
     def reconciled(self, controller: str, result: str, seconds: float) -> None:
         """`result` is done, after, error, conflict or terminal."""

@@ -183,7 +183,7 @@ class ExecPlugin:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise self._failed("it did not print an ExecCredential with a status") from error
         if answer.get("apiVersion") != version:
-            raise self._failed(f"it speaks {answer.get('apiVersion')}, the kubeconfig asks for {version}")
+            raise self._failed(f"it answers with {answer.get('apiVersion')}, the kubeconfig asks for {version}")
         return dict(status)
 
     def _may_ask(self) -> bool:

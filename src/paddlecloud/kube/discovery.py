@@ -1,6 +1,6 @@
 """What a server serves, and how people's names for it (`pdj`, `deploy`, `PaddleJob`, `pods.v1.`) are resolved.
 
-Two requests where the server speaks aggregated discovery (Kubernetes 1.26 and later), one per group version where it
+Two requests where the server has aggregated discovery (Kubernetes 1.26 and later), one per group version where it
 does not. A group whose own server is down is left out: its absence must not hide all others.
 """
 
@@ -31,7 +31,7 @@ class UnknownKind(ApiError):
 
 
 class Entry(NamedTuple):
-    """One collection with what discovery tells about it beyond its address."""
+    """One collection with what discovery says about it beyond its address."""
 
     resource: Resource
     singular: str = ""

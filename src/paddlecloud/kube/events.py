@@ -31,7 +31,7 @@ class _Bucket(NamedTuple):
 
 
 class EventRecorder:
-    """`component` says who speaks; it also keeps the events of two controllers about one object apart."""
+    """`component` is the source of the events; it also keeps the events of two controllers about one object apart."""
 
     def __init__(self, client: Client, *, component: str, host: str = "", clock: Clock | None = None) -> None:
         self._client = client
@@ -40,10 +40,10 @@ class EventRecorder:
         self._clock = clock or SystemClock()
         self._counts: OrderedDict[str, int] = OrderedDict()  # by event name, least recently used first
         self._last_step = 0
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # by uid of the object spoken of
+        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # by uid of the object they are about
 
     async def record(self, about: Object, reason: str, message: str, *, type: str = "Normal") -> bool:
-        """Whether it was written, for those who tell a thing once."""
+        """Whether it was written, for callers that report a thing once."""
         meta = about["metadata"]
         if not self._admit(meta.get("uid", meta["name"])):
             log.debug("too many events about %s %s: %s %s", about["kind"], meta["name"], reason, message)

@@ -1,6 +1,6 @@
 """What we wrote and have not yet seen come back.
 
-A cache lags behind the server. Whoever decides on a cache that does not hold their own last writes would make them
+A cache lags behind the server. A controller that decides on a cache without its own last writes would make them
 again: at best wasted requests, at worst two pods where one was wanted. So each write is noted under the owner it was
 made for, crossed out when the informer shows it, and no decision is taken for an owner while a note is open.
 

@@ -1,6 +1,6 @@
 """The small HTTP server every controller process has: /healthz, /readyz, /metrics.
 
-It answers without credentials, so it tells no more than it must: which informers are not synced, and numbers.
+It answers without credentials, so it shows no more than it must: which informers are not synced, and numbers.
 """
 
 from __future__ import annotations

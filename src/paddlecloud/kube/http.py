@@ -7,15 +7,17 @@ One transport belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
+import copy
 import ssl
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 
 import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.credentials import Credential
+from paddlecloud.kube.credentials import ANONYMOUS, Credential, Source
 from paddlecloud.kube.sockets import keep_alive
 from paddlecloud.kube.transport import JSON, USER_AGENT, Response, refusal
 
@@ -76,6 +78,13 @@ class HttpTransport:
                 answer.close()
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise self._config.unreachable(error) from error
+
+    def acting_as(self, source: Source) -> HttpTransport:
+        """The same connections with credentials of another caller; only this transport is to be closed."""
+        self._context(ANONYMOUS)  # made once: connections are shared by those who share it
+        other = copy.copy(self)
+        other._config = replace(self._config, source=source)
+        return other
 
     async def close(self) -> None:
         sessions, self._sessions = list(self._sessions.values()), {}

@@ -79,7 +79,7 @@ class Informer:
         """Call `handler` for every change from now on; first for all that is cached already, as if just created."""
         self._handlers.append(handler)
         for obj in self.cache.list():
-            self._tell(handler, Change(None, obj))
+            self._notify(handler, Change(None, obj))
 
     @property
     def synced(self) -> bool:
@@ -199,9 +199,9 @@ class Informer:
 
     def _tell_all(self, change: Change) -> None:
         for handler in self._handlers:
-            self._tell(handler, change)
+            self._notify(handler, change)
 
-    def _tell(self, handler: Handler, change: Change) -> None:
+    def _notify(self, handler: Handler, change: Change) -> None:
         try:
             handler(change.old, change.new)
         except Exception:  # one handler's mistake must not cost the others their events

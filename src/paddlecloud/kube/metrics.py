@@ -6,7 +6,8 @@ Label values are given in the order their names were declared. Not thread-safe: 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TypeVar
 
 LATENCY = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -115,7 +116,7 @@ class Histogram(Metric):
             so_far = 0
             for bound, count in zip((*self._bounds, float("inf")), counts, strict=True):
                 so_far += count
-                yield "_bucket", _pairs((*self.labels, "le"), (*labels, _number(bound))), so_far
+                yield "_bucket", _pairs((*self.labels, "le"), (*labels, number(bound))), so_far
             yield "_sum", _pairs(self.labels, labels), self._sums[labels]
             yield "_count", _pairs(self.labels, labels), so_far
 
@@ -125,6 +126,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Metric] = {}
+        self.sources: list[Callable[[], Iterable[Metric]]] = []
+        """Further metrics, whose names are known only when somebody looks."""
 
     def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:
         return self._keep(Counter(name, help, labels))
@@ -146,10 +149,10 @@ class Registry:
 
     def render(self) -> str:
         lines: list[str] = []
-        for metric in self._metrics.values():
+        for metric in chain(self._metrics.values(), *(source() for source in self.sources)):
             help = metric.help.replace("\\", "\\\\").replace("\n", "\\n")
             lines += [f"# HELP {metric.name} {help}", f"# TYPE {metric.name} {metric.kind}"]
-            lines += [f"{metric.name}{suffix}{pairs} {_number(value)}" for suffix, pairs, value in metric.samples()]
+            lines += [f"{metric.name}{suffix}{pairs} {number(value)}" for suffix, pairs, value in metric.samples()]
         return "\n".join(lines) + "\n"
 
     def _keep(self, metric: M) -> M:
@@ -185,13 +188,16 @@ class ControllerMetrics:
 
 
 def _pairs(names: Labels, values: Labels) -> str:
-    if not names:
-        return ""
-    escaped = (v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for v in values)
-    return "{" + ",".join(f'{name}="{value}"' for name, value in zip(names, escaped, strict=True)) + "}"
+    return label_pairs(tuple(zip(names, values, strict=True)))
 
 
-def _number(value: float) -> str:
+def label_pairs(labels: Iterable[tuple[str, str]]) -> str:
+    """`{name="value"}`, as it stands behind the name of a series; nothing without labels."""
+    shown = [(name, v.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")) for name, v in labels]
+    return "{" + ",".join(f'{name}="{value}"' for name, value in shown) + "}" if shown else ""
+
+
+def number(value: float) -> str:
     if value == float("inf"):
         return "+Inf"
     return str(int(value)) if value == int(value) else repr(value)

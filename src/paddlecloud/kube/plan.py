@@ -93,9 +93,11 @@ def set_finalizers(obj: Object, marks: list[str]) -> Patch:
 
 @dataclass(slots=True)
 class PlanResult:
-    """What happened. `present` were to be created and exist already, `skipped` were not tried after a refusal."""
+    """What happened. `present` were to be created and exist already, `refused` could not be created, `skipped` were not
+    tried after a refusal."""
 
     created: list[Object] = field(default_factory=list)
+    refused: list[tuple[Object, ApiError]] = field(default_factory=list)
     present: list[Object] = field(default_factory=list)
     patched: list[Object] = field(default_factory=list)
     deleted: int = 0
@@ -212,7 +214,7 @@ class _Work:
                 subresource="status",
             )
         except NotFound:
-            self._drop(ref)  # the owner was deleted meanwhile; there is no one left to tell
+            self._drop(ref)  # the owner was deleted meanwhile; no object is left to report it on
             return
         except ApiError as error:
             self._drop(ref)
@@ -233,6 +235,7 @@ class _Work:
         except ApiError as error:
             self._drop(ref)
             if not is_namespace_terminating(error):
+                self.outcome.refused.append((obj, error))
                 raise
             return
         self.outcome.created.append(created)

@@ -68,6 +68,10 @@ class Reconciler(ABC, Generic[T, P]):
         found = [informer.cache.get(key) for informer in self.primary]
         return [obj for obj in found if obj is not None]
 
+    async def decided(self, obj: Object, observed: T) -> P:
+        """For kinds whose decisions are large: elsewhere than on the event loop."""
+        return self.decide(obj, observed, self.clock.now())
+
     async def act(self, obj: Object, observed: T, plan: P) -> float | None:
         """Do what the plan says; returns the seconds until the next pass. For writes outside of the API server too."""
         await self.carry_out(obj, plan)
@@ -103,7 +107,7 @@ class Reconciler(ABC, Generic[T, P]):
         observed = await self.observe(obj)
         if (seconds := self.rest(observed)) > 0:
             self._rests_until[key] = self.clock.monotonic() + seconds
-        plan = self.decide(obj, observed, self.clock.now())
+        plan = await self.decided(obj, observed)
         try:
             after = await self.act(obj, observed, plan)
         except PlanFailed as failed:

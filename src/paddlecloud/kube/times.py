@@ -40,12 +40,17 @@ def rfc3339_micro(seconds: float) -> str:
 
 
 def parse_rfc3339(text: str) -> float:
-    """Seconds since the epoch, with a fraction of any length; raises ValueError."""
+    """Seconds since the epoch, with a fraction of any length; raises ValueError, also for a time that is outside of the
+    years 1 to 9999 in UTC and so could not be written again."""
     match = _RFC3339.fullmatch(text)
     if match is None:
         raise ValueError(f"{text!r} is not an RFC 3339 time")
     moment, fraction, zone = match.groups()
-    whole = datetime.datetime.fromisoformat(moment + ("+00:00" if zone in "Zz" else zone)).timestamp()
+    try:
+        at = datetime.datetime.fromisoformat(moment + ("+00:00" if zone in "Zz" else zone))
+        whole = at.astimezone(datetime.timezone.utc).timestamp()
+    except OverflowError:
+        raise ValueError(f"{text!r} is no time of the years 1 to 9999") from None
     return whole + float(f"0.{fraction}") if fraction else whole
 
 

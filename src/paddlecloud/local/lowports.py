@@ -46,5 +46,9 @@ def used_for(ip: str, port: int) -> int:
 
 
 def stand_in(ip: bytes, port: int, lowest: int) -> int:
-    ours = ip[0] == 127 and ip[1] in NETWORKS
-    return port + SHIFT if ours and 0 < port < lowest else port
+    return port + SHIFT if is_ours(ip) and 0 < port < lowest else port
+
+
+def is_ours(ip: bytes) -> bool:
+    """Whether it is an address of a pod, a Service or a further node."""
+    return len(ip) == 4 and ip[0] == 127 and ip[1] in NETWORKS

@@ -1,10 +1,12 @@
 """The embedded platform put together: control plane, scheduler, kubelet, and the controllers of this project.
 
-Each part has a client of its own under its own account, so that RBAC binds it and the audit log tells who wrote what.
+Each part has a client of its own under its own account, so that RBAC binds it and the audit log shows who wrote what.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 import re
 import socket
@@ -28,7 +30,7 @@ from paddlecloud.local.apiserver.auth.authentication import service_account
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER, SCHEDULER, node
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.images import library
-from paddlecloud.local.images.keeper import ImageKeeper
+from paddlecloud.local.images.garbage import ImageGarbageCollector
 from paddlecloud.local.images.store import ImageStore, default_cache
 from paddlecloud.local.knative.knative import Knative
 from paddlecloud.local.kubelet.node.devices import Devices, find_gpus
@@ -39,8 +41,16 @@ from paddlecloud.local.nodes.nodes import Nodes
 from paddlecloud.local.nodes.objects import share_of
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
+from paddlecloud.local.workflow.artifacts import driver as artifact_volumes
+from paddlecloud.local.workflow.artifacts.driver import ArtifactDriver
+from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.controller import Workflows
+from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.platform import chart, fingerprint
+from paddlecloud.platform.pipelines import PipelinesApi
+
+log = logging.getLogger(__name__)
 
 _SHARED_FOLDERS = ("/data", "/mnt", "/srv", "/var/lib/paddle", "/var/lib/paddlecloud", "/usr/share", "/etc/default")
 """Folders that sets and services may name here by default, hidden ones below them excepted: keys lie in those."""
@@ -53,6 +63,10 @@ def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
     """
     temporary = ("/tmp", "/var/tmp")  # noqa: S108 - shared by all of one machine
     return (*(str(folder) for folder in (home, started_in) if folder != Path("/")), *temporary)
+
+
+LISTENING = 10.0
+"""Seconds that the start waits for the addresses of services at most."""
 
 
 class Part(Protocol):
@@ -81,12 +95,16 @@ class EmbeddedPlatform:
         self._simulated_capacity = simulated_capacity or {}
         self._workloads = Workloads(control_plane)
         self._knative = Knative(control_plane, warm=lambda image: self._kubelet.keep_warm(image))
+        self._artifacts = Repository(control_plane.data / "artifacts")
+        programs = ImageStore(folders=self._recipes).program
+        self._workflows = Workflows(control_plane, self._artifacts, programs)
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(
             control_plane.client(SCHEDULER, user_agent="scheduler"), self._watches, clock=self._clock
         )
         self._controllers = self._make_controllers(started_in) if controllers else ()
-        self._images = ImageKeeper(ImageStore(folders=self._recipes), clock=self._clock)
+        self.pipelines = PipelinesApi(control_plane) if controllers else None
+        self._images = ImageGarbageCollector(ImageStore(folders=self._recipes), clock=self._clock)
         own = node_configs(nodes)
         self._kubelet = self._make_kubelet(own)
         self._serve_streams()
@@ -138,14 +156,14 @@ class EmbeddedPlatform:
             images=ImageStore(folders=self._recipes),
             clock=self._clock,
             api_address=("127.0.0.1", self._control_plane.port),
-            keep_logs_of=[PADDLEJOBS],
-            drivers=drivers_of(self._control_plane.data),
+            keep_logs_of=[PADDLEJOBS, WORKFLOWS],
+            drivers={**drivers_of(self._control_plane.data), artifact_volumes.NAME: ArtifactDriver(self._artifacts)},
         )
 
     def _serve_streams(self) -> None:
         streams = PodStreams(self._kubelet, self._clock)
         self._control_plane.serve_streams(streams)
-        self._control_plane.serve_kept_logs(streams, [PADDLEJOBS])
+        self._control_plane.serve_kept_logs(streams, [PADDLEJOBS, WORKFLOWS])
 
     def _make_nodes(self, own: list[NodeConfig]) -> Nodes:
         return Nodes(
@@ -158,16 +176,36 @@ class EmbeddedPlatform:
         )
 
     async def start(self) -> None:
-        parts: list[Part] = [self._workloads, self._scheduler, self._knative, self._images, *self._controllers]
+        parts: list[Part] = [
+            self._workloads,
+            self._scheduler,
+            self._knative,
+            self._workflows,
+            self._images,
+            *self._controllers,
+        ]
         for part in parts:
             self._control_plane.spawn(part.run())
         await self._kubelet.start()
         if self._simulated is not None:
             await self._nodes.simulate(self._simulated, self._simulated_capacity)
         self._control_plane.spawn(self._nodes.run())
+        if self.pipelines is not None:
+            await self.pipelines.start()
+        await self._listening()
+
+    async def _listening(self) -> None:
+        """Addresses of services that were there before take connections: who reads `ready` may call them."""
+        try:
+            waits = self._workloads.wait_listening(), self._knative.wait_listening()
+            await asyncio.wait_for(asyncio.gather(*waits), LISTENING)
+        except asyncio.TimeoutError:
+            log.warning("services do not take connections after %g s; see the log of the gateways", LISTENING)
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
+        if self.pipelines is not None:
+            await self.pipelines.stop()
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
 

@@ -34,9 +34,16 @@ class Endpoint(NamedTuple):
     model_store: bool = False
     """Whether it was started with the URL of a model store, so that `pdc serve NAME` can mean a model in it."""
 
+    pipelines: int = 0
+    """The port of the API of Kubeflow Pipelines; 0 where there is none."""
+
     @property
     def url(self) -> str:
         return url_of(self.port)
+
+    @property
+    def pipelines_url(self) -> str:
+        return f"http://127.0.0.1:{self.pipelines}" if self.pipelines else ""
 
 
 class Daemon(NamedTuple):
@@ -62,9 +69,10 @@ def find(data: Path) -> Endpoint | None:
         found = json.loads((data / "endpoint.json").read_text())
         pid, port, started = int(found["pid"]), int(found["port"]), float(found["started"])
         nodes = int(found.get("nodes") or 1)
+        pipelines = int(found.get("pipelines") or 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), found.get("modelStore") is True)
+    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), found.get("modelStore") is True, pipelines)
 
 
 def find_at_port(port: int | None) -> Path | None:
@@ -124,9 +132,21 @@ def is_daemon(pid: int, data: Path) -> bool:
     return daemon is not None and daemon.data == data
 
 
-def announce(data: Path, *, port: int, nodes: int) -> None:
+PIPELINES_PORT = "pipelines.port"
+
+
+def kept_pipelines_port(data: Path) -> int:
+    """The port of the pipelines' API, which scripts name; 0 before the first start."""
+    try:
+        return int((data / PIPELINES_PORT).read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def announce(data: Path, *, port: int, nodes: int, pipelines: int = 0) -> None:
     store = bool(os.environ.get(MODEL_ENDPOINT))
     body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes, "modelStore": store}
+    body["pipelines"] = pipelines
     write_private(data / "endpoint.json", json.dumps(body).encode())
 
 

@@ -1,4 +1,4 @@
-"""What tells that the files of a folder were changed: a digest of their names, sizes and times of modification.
+"""Detects that the files of a folder were changed: a digest of their names, sizes and times of modification.
 
 Contents are not read: a model has gigabytes, and the question is only whether somebody wrote there since. Links are not
 followed.

@@ -107,7 +107,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _authority(config: dict[str, Any]) -> object:
-    """Tells platforms apart that call their context the same."""
+    """Distinguishes platforms that call their context the same."""
     for entry in config.get("clusters") or ():
         if entry.get("name") == CONTEXT:
             return (entry.get("cluster") or {}).get("certificate-authority-data")

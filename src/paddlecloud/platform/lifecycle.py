@@ -178,7 +178,8 @@ def _command(data: Path, port: int, ready: int, options: Options) -> list[str]:
 
 
 def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
+    """A link is not followed: whose directory it is shows only later."""
+    return os.open(path, flags | os.O_NOFOLLOW, 0o600)
 
 
 def _await_ready(reading: int, daemon: subprocess.Popen[bytes], report: Report) -> dict[str, Any]:

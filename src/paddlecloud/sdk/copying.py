@@ -18,7 +18,7 @@ from typing import IO, Protocol, cast
 from paddlecloud.kube.errors import Unreachable
 from paddlecloud.sdk.remote import Output
 
-Tell = Callable[[str], None]
+Warn = Callable[[str], None]
 BLOCK = 64 * 1024
 
 
@@ -45,7 +45,7 @@ Start = Callable[[Sequence[str]], Program]
 """Starts a command in the container, with its input open."""
 
 
-def download(start: Start, source: str, destination: Path, *, moved: Callable[[int], None], tell: Tell) -> None:
+def download(start: Start, source: str, destination: Path, *, moved: Callable[[int], None], warn: Warn) -> None:
     """`source` becomes `destination`, or goes into it when it is a directory already."""
     folder, name = posixpath.split(posixpath.normpath(source))
     name = name or "."
@@ -56,7 +56,7 @@ def download(start: Start, source: str, destination: Path, *, moved: Callable[[i
     reader = _Reader(program, moved)
     try:
         with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r|", bufsize=BLOCK) as archive:
-            found = _unpack(archive, name, target, tell)
+            found = _unpack(archive, name, target, warn)
         reader.drain()
     except tarfile.TarError as error:
         reader.drain()
@@ -162,18 +162,18 @@ class _Writer:
 # Unpacking what cannot be trusted
 
 
-def _unpack(archive: tarfile.TarFile, root: str, target: Path, tell: Tell) -> int:
+def _unpack(archive: tarfile.TarFile, root: str, target: Path, warn: Warn) -> int:
     """How many entries were written; `root` in the archive is `target` here."""
     written = 0
     later: list[tuple[str, int]] = []
     for entry in archive:
         relative = _relative(entry.name, root)
         if relative is None:
-            tell(f"left out {entry.name}: it lies outside of what was asked for")
+            warn(f"left out {entry.name}: it lies outside of what was asked for")
             continue
         place = target.joinpath(*relative)
         if relative and not _inside(place if entry.isdir() else place.parent, target):
-            tell(f"left out {entry.name}: a link on its way leads elsewhere")
+            warn(f"left out {entry.name}: a link on its way leads elsewhere")
             continue
         if entry.isdir():
             place.mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def _unpack(archive: tarfile.TarFile, root: str, target: Path, tell: Tell) -> in
             place.unlink(missing_ok=True)
             place.symlink_to(entry.linkname)
         else:
-            tell(f"left out {entry.name}: neither a file nor a link that stays inside")
+            warn(f"left out {entry.name}: neither a file nor a link that stays inside")
             continue
         written += 1
     for folder, mode in reversed(later):  # last, or a read-only folder could not be filled

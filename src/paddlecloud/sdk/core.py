@@ -27,8 +27,6 @@ from paddlecloud.sdk.serving import is_service
 if TYPE_CHECKING:
     from paddlecloud.sdk.remote import Remote
 
-FIELD_MANAGER = "pdc"
-"""The command line's too: what one of the two applied, the other may change."""
 NAME_TRIES = 20
 KIND_SECONDS = 30.0
 """How long a kind may take to be served after its definition was applied."""
@@ -45,7 +43,7 @@ class AsyncClient:
 
         self.config = config
         self.namespace = namespace or config.namespace
-        self.api = Client(HttpTransport(config), field_manager=FIELD_MANAGER)
+        self.api = Client(HttpTransport(config), field_manager=ownership.FIELD_MANAGER)
         self.jobs = AsyncJobs(self)
         self._discovery: Discovery | None = None
         self._remote: Remote | None = None
@@ -168,7 +166,7 @@ class AsyncClient:
             meta["namespace"] = where
         body = {**manifest.body, "metadata": meta}
         target = place.ObjectRef(resource, manifest.name, where)
-        applied = await ownership.apply(self.api, target, body, field_manager=FIELD_MANAGER, force=force)
+        applied = await ownership.apply(self.api, target, body, field_manager=ownership.FIELD_MANAGER, force=force)
         handle = self._handle(resource, applied)
         if manifest.kind == "CustomResourceDefinition":
             await handle.wait_for("Established", timeout=KIND_SECONDS)

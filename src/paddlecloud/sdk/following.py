@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import aclosing
 from typing import Any, NamedTuple, Protocol
 
+from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
 from paddlecloud.kube.resource import PODS, Object, Resource
@@ -57,7 +59,7 @@ class Tasks(Protocol):
     """Work that runs beside the follower, and the bounded queue by which it reports to it."""
 
     def spawn(self, work: Coroutine[Any, Any, None], *, name: str) -> Callable[[], bool]:
-        """Start it; the answer tells whether it still runs."""
+        """Start it; returns a call that says whether it still runs."""
 
     async def put(self, item: Item) -> None:
         """A slow reader slows the streams, it does not fill the memory."""
@@ -133,17 +135,20 @@ class Follower:
     async def _report(self, resource: Resource, *, fields: str | None = None, labels: str | None = None) -> None:
         """Puts every change into the queue. Where watching fails, the follower's own looks have to suffice."""
         while True:
-            changes = self._client.watch(
-                resource, self._place.namespace, field_selector=fields, label_selector=labels, timeout=WATCH_SECONDS
+            changes = watching.changes(
+                self._client,
+                resource,
+                self._place.namespace,
+                field_selector=fields,
+                label_selector=labels,
+                seconds=WATCH_SECONDS,
             )
             try:
-                async for event in changes:
-                    if event.type != "BOOKMARK":
+                async with aclosing(changes) as events:
+                    async for event in events:
                         await self._tasks.put(Changed(event.object if labels else None))
             except ApiError:
                 pass  # out of reach, not allowed, too old: looked at again in a moment
-            finally:
-                await changes.aclose()
             await self._tasks.sleep(LOOK_SECONDS)
 
     async def _attach(self, owner: Object) -> None:

@@ -15,16 +15,16 @@ their side before they have read the answer."""
 
 Dial = Callable[[int], Awaitable[Connection]]
 """Connects to a port of the pod."""
-Tell = Callable[[str], None]
+Warn = Callable[[str], None]
 
 
 class Forward:
-    """A listening port. `tell` hears what goes wrong with single connections; the listener goes on."""
+    """A listening port. `warn` is called with what goes wrong with single connections; the listener goes on."""
 
-    def __init__(self, dial: Dial, remote_port: int, tell: Tell) -> None:
+    def __init__(self, dial: Dial, remote_port: int, warn: Warn) -> None:
         self._dial = dial
         self._port = remote_port
-        self._tell = tell
+        self._warn = warn
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -52,7 +52,7 @@ class Forward:
             finally:
                 await connection.close()
         except ApiError as error:
-            self._tell(f"port {self._port}: {error.message}")
+            self._warn(f"port {self._port}: {error.message}")
         except ConnectionError:
             pass  # one side broke off: the other is closed below
         finally:

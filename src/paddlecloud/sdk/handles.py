@@ -140,7 +140,7 @@ class AsyncHandle(Manifest):
         await until(self._client.api, self.place, reached, timeout=timeout)
 
     def _refuse_hopeless(self, condition: str) -> None:
-        """Raises when the condition does not become true any more; a kind that can tell overrides it."""
+        """Raises when the condition does not become true any more; a kind that can know overrides it."""
 
     async def pods(self) -> list[AsyncHandle]:
         """The pods it owns or selects, workers first, by rank."""

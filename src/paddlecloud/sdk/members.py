@@ -18,12 +18,16 @@ from paddlecloud.api.names import (
     SAMPLESET_LABEL,
     SERVICE_LABEL,
 )
+from paddlecloud.kube.argo import NODE_NAME, WORKFLOW, WORKFLOWS
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Forbidden, MethodNotAllowed, NotFound
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 
+_KEPT = {"PaddleJob": PADDLEJOBS, "Workflow": WORKFLOWS}
+"""Kinds below which the embedded platform keeps the logs of pods that are gone."""
 ROLE_LABELS = (ROLE_LABEL, ORIGINAL_ROLE_LABEL)
 INDEX_LABELS = (INDEX_LABEL, "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+"""Argo's annotation of a pod: WORKFLOW.STEP, with more steps behind it where they are nested."""
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
 
@@ -47,8 +51,17 @@ class Member(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """`worker-0`, or the pod's name where there is neither role nor rank."""
+        """`worker-0`, the step of a workflow, or the pod's name where there is none of these."""
+        if step := self.step:
+            return step
         return f"{self.role}-{self.rank}" if self.role and self.rank is not None else self.name
+
+    @property
+    def step(self) -> str:
+        """Of a workflow's pod: the step's name without that of the workflow; empty for other pods."""
+        annotations = self.pod["metadata"].get("annotations") or {}
+        name = str(annotations.get(NODE_NAME) or "")
+        return name.partition(".")[2] or name
 
     @property
     def ended(self) -> bool:
@@ -90,9 +103,11 @@ def member(pod: Object) -> Member:
 
 
 def watch_selector(obj: Object) -> str | None:
-    """The labels by which the pods of an object can be watched; None where only owner references tell them."""
+    """The labels by which the pods of an object can be watched; None where only owner references identify them."""
     if obj.get("kind") == "PaddleJob":
         return f"{JOB_LABEL}={obj['metadata']['name']}"
+    if obj.get("kind") == "Workflow":
+        return f"{WORKFLOW}={obj['metadata']['name']}"
     spec = obj.get("spec")
     return _label_selector(obj.get("kind"), spec) if isinstance(spec, dict) else None
 
@@ -113,6 +128,9 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
         return await _list(client, namespace, f"{SAMPLESET_LABEL}={meta['name']}")
     if obj.get("kind") == "PaddleService":  # its pods belong to ReplicaSets
         return await _list(client, namespace, f"{SERVICE_LABEL}={meta['name']}")
+    if obj.get("kind") == "Workflow":
+        labelled = await _list(client, namespace, f"{WORKFLOW}={meta['name']}")
+        return [pod for pod in labelled if _owned_by(pod, uid)]
     if obj.get("kind") == "PaddleJob":
         labelled = await _list(client, namespace, f"{JOB_LABEL}={meta['name']}")
         if owned := [pod for pod in labelled if _owned_by(pod, uid)]:
@@ -160,11 +178,12 @@ def missing_ranks(obj: Object, found: Iterable[Member], ranks: Iterable[int]) ->
 
 
 async def past_members_of(client: Client, obj: Object) -> list[Member]:
-    """Pods of a job that are gone, oldest first, where the platform has kept their logs; a cluster keeps none."""
-    if obj.get("kind") != "PaddleJob":
+    """Pods of a job or workflow that are gone, oldest first, if the platform kept their logs; a cluster keeps none."""
+    resource = _KEPT.get(str(obj.get("kind")))
+    if resource is None:
         return []
     meta = obj["metadata"]
-    place = PADDLEJOBS.path(meta.get("namespace"), meta["name"], "log")
+    place = resource.path(meta.get("namespace"), meta["name"], "log")
     try:
         answer = await client.raw("GET", place)
     except (NotFound, MethodNotAllowed, Forbidden):

@@ -1,8 +1,9 @@
 """Server-side apply that does not conflict with itself.
 
 `scale`, `suspend`, `promote` and the other verbs change single fields under the same manager name as `apply`, and
-Kubernetes counts an Update and an Apply of one name as two owners. What pdc changed itself is no other tool's: the next
-apply of a file sets those fields. A conflict with any other manager stands.
+Kubernetes counts an Update and an Apply of one name as two owners. `serve` applies under a name of its own, so that it
+keeps the fields of a file that it does not write. What pdc changed itself is no other tool's: the next apply of a file
+sets those fields. A conflict with any other manager stands.
 """
 
 from __future__ import annotations
@@ -16,6 +17,11 @@ from paddlecloud.sdk.place import ObjectRef
 
 if TYPE_CHECKING:
     from paddlecloud.kube.client import Client, FieldValidation
+
+FIELD_MANAGER = "pdc"
+"""Of the command line and of the SDK: what one of the two applied, the other may change."""
+SERVE_MANAGER = "pdc-serve"
+OWN_MANAGERS = frozenset((FIELD_MANAGER, SERVE_MANAGER))
 
 
 async def apply(
@@ -44,7 +50,9 @@ async def apply(
     try:
         return await send(force=force)
     except Conflict as conflict:
-        if owners(conflict) != {field_manager}:
+        own = OWN_MANAGERS if field_manager in OWN_MANAGERS else {field_manager}
+        found = owners(conflict)
+        if not found or not found <= own:
             raise
         return await send(force=True)
 

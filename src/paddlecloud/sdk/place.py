@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from paddlecloud.kube.resource import Object, Resource
 
 MARK = "-paddlecloud."
-"""In the version that the embedded API server tells."""
+"""In the version that the embedded API server reports."""
 
 
 class ObjectRef(NamedTuple):

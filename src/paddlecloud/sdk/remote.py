@@ -1,6 +1,6 @@
 """Programs run in containers and connections to ports of pods, over WebSockets, on any Kubernetes.
 
-exec speaks `v5.channel.k8s.io` (Kubernetes 1.30 and later) and falls back to `v4.channel.k8s.io`, which has no word for
+exec uses `v5.channel.k8s.io` (Kubernetes 1.30 and later) and falls back to `v4.channel.k8s.io`, which cannot report
 the end of the input. Ports are forwarded over `v4.channel.k8s.io`, one WebSocket for each connection: every release
 since 1.6 serves it.
 
@@ -92,7 +92,7 @@ class Remote:
                 if last or not await asyncio.to_thread(source.reject):
                     raise
             except aiohttp.WSServerHandshakeError as error:
-                raise BadRequest(f"the server does not speak WebSocket here ({error.message})") from error
+                raise BadRequest(f"the server does not support WebSocket here ({error.message})") from error
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 raise self._config.unreachable(error) from error
         raise AssertionError("the second turn returns or raises")
@@ -132,7 +132,7 @@ class _RefusalResponse(aiohttp.ClientResponse):
 
 
 class Process:
-    """A program in a container. `read` until it gives None, then `exit_code` tells how it ended. Always `close`."""
+    """A program in a container. `read` until it gives None, then `exit_code` is how it ended. Always `close`."""
 
     def __init__(self, socket: Socket, config: Config) -> None:
         self._socket = socket
@@ -141,7 +141,7 @@ class Process:
 
     @property
     def can_end_input(self) -> bool:
-        """False on servers that speak version 4 alone: their programs never see the end of their input."""
+        """False on servers that support version 4 alone: their programs never see the end of their input."""
         return self._socket.protocol == V5
 
     async def read(self) -> Output | None:
@@ -172,7 +172,7 @@ class Process:
             raise self._config.unreachable(error) from error
 
     async def end_input(self) -> None:
-        """Tell the program that no more will come, where the server supports it."""
+        """Close the input of the program, where the server supports it."""
         if self.can_end_input and not self._socket.closed:
             await self._socket.send_bytes(bytes([CLOSE, STDIN]))
 

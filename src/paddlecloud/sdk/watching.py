@@ -9,8 +9,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing
 from typing import TypeVar
 
+from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Expired, Gone, Unreachable
 from paddlecloud.kube.resource import Object
@@ -69,21 +71,20 @@ async def observe(
     failures = 0
     for pause in rounds(deadline):
         await sleep(pause)
-        states = _states(client, place, seconds=max(1, int(min(WATCH_SECONDS, deadline - time.monotonic() + 1))))
+        seconds = max(1, int(min(WATCH_SECONDS, deadline - time.monotonic() + 1)))
         try:
-            async for state in states:
-                answer = check(state)
-                if answer is not None:
-                    return answer
-                failures = 0
+            async with aclosing(_states(client, place, seconds=seconds)) as states:
+                async for state in states:
+                    answer = check(state)
+                    if answer is not None:
+                        return answer
+                    failures = 0
         except (Expired, Gone):
             pass  # listed again, as any watcher must
         except Unreachable:
             failures += 1
             if failures > RETRIES:
                 raise
-        finally:
-            await states.aclose()
     raise TimeoutError(f"{place}: the deadline has passed")
 
 
@@ -104,19 +105,9 @@ def rounds(deadline: float = math.inf) -> Iterator[float]:
 
 async def _states(client: Client, place: ObjectRef, *, seconds: int) -> AsyncGenerator[Object | None, None]:
     """The object now and after every change; ends when the watch does."""
-    selector = f"metadata.name={place.name}"
+    selector = watching.named(place.name)
     found = await client.list(place.resource, place.namespace, field_selector=selector)
-    yield found.items[0] if found.items else None
-    changes = client.watch(
-        place.resource,
-        place.namespace,
-        resource_version=found.resource_version,
-        field_selector=selector,
-        timeout=seconds,
-    )
-    try:
-        async for event in changes:
-            if event.type != "BOOKMARK":
-                yield None if event.type == "DELETED" else event.object
-    finally:
-        await changes.aclose()
+    states = watching.states(client, place.resource, place.namespace, found, selector, seconds=seconds)
+    async with aclosing(states) as following:
+        async for state in following:
+            yield state

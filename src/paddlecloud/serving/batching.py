@@ -1,7 +1,7 @@
 """Requests that wait at the same time run as one batch.
 
 A runner takes what is waiting the moment it becomes free, so a lone request is never held back; `delay` lets it wait
-for company where throughput matters more than the first answer. Requests go together only if their tensors agree in
+for others where throughput matters more than the first answer. Requests go together only if their tensors agree in
 everything but the number of rows. A batch that fails is run again one by one: nobody pays for another's input.
 """
 

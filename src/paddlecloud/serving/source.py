@@ -115,7 +115,7 @@ def _copy(address: str, draft: Path, target: Path) -> None:
     keys = credentials.Credentials(*(os.environ.get(name, "") for name in names))
     source = open_source(location, keys, environment=os.environ)
     if source is None:
-        raise ModelError(f"{address}: models are fetched from http(s), S3 and stores that speak it, not from there")
+        raise ModelError(f"{address}: models are fetched from http(s), S3 and stores with its API, not from there")
     for entry in source.entries():
         file = inside(target, entry.key or location.path.rpartition("/")[2])
         if entry.is_folder or entry.key.endswith("/"):

@@ -1,9 +1,11 @@
-"""Which server really answers for an address: object stores' own names, and a map for machines without internet.
+"""Which server really answers for an address: object stores' own names, and a map for servers of plain http and for
+machines without internet.
 
 `PADDLECLOUD_ENDPOINTS` (or the file it names with a leading @) holds pairs `SCHEME://HOST=URL`, by comma or line:
 
     bos://paddleflow-public.hkg.bcebos.com=http://127.0.0.1:8333/paddleflow-public
     bos://*.bj.bcebos.com=http://mirror:8333
+    minio://127.0.0.1:9000=http://127.0.0.1:9000
 
 A URL with a path names the bucket; without one the bucket's own name is kept. Pure but for reading that file.
 """
@@ -22,7 +24,7 @@ from paddlecloud.storage.uri import Location
 VARIABLE = "PADDLECLOUD_ENDPOINTS"
 
 S3_SCHEMES = frozenset({"s3", "minio", "bos", "oss", "cos", "obs", "ks3", "wasabi", "scw", "space", "eos"})
-"""Stores that speak S3; the rest is left to JuiceFS."""
+"""Stores with the API of S3; the rest is left to JuiceFS."""
 _DEFAULT_ENDPOINT = {"s3": "s3.amazonaws.com", "wasabi": "s3.wasabisys.com"}
 
 
@@ -69,7 +71,7 @@ def bucket_of(location: Location, *, rewritten: Mapping[str, str], https: bool =
             raise BadUri(f"{location} names a server but no bucket: {location.scheme}://HOST:PORT/BUCKET[/PREFIX]")
         return Bucket(f"{protocol}://{location.host}", name, prefix)
     if location.scheme == "bos" and domain and not domain.startswith("s3."):
-        domain = f"s3.{domain}"  # the same store under the name where it speaks S3
+        domain = f"s3.{domain}"  # the same store under the name where it has the API of S3
     domain = domain or _DEFAULT_ENDPOINT.get(location.scheme, "")
     if not domain:
         raise BadUri(f"{location} names no endpoint: {location.scheme}://BUCKET.ENDPOINT[/PREFIX]")

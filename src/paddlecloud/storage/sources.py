@@ -7,16 +7,18 @@ client behind `obstore` does its waiting without holding the interpreter.
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import stat
+import textwrap
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 
-from paddlecloud.api.folders import ANYWHERE, FolderRule
+from paddlecloud.api.folders import ANYWHERE, FolderRule, Refusal
 from paddlecloud.storage.credentials import Credentials, redact
-from paddlecloud.storage.endpoints import S3_SCHEMES, Bucket, bucket_of, rewrites
+from paddlecloud.storage.endpoints import S3_SCHEMES, VARIABLE, Bucket, bucket_of, rewrites
 from paddlecloud.storage.errors import BadUri, Denied, Missing, StorageError, Unreachable, Unsupported
 from paddlecloud.storage.uri import WEB, Location
 
@@ -38,6 +40,8 @@ class Entry(NamedTuple):
     etag: str = ""
     mode: int | None = None
     is_folder: bool = False
+    refused: str = ""
+    """Why it may not be read; with it a folder is one entry, whose content is not listed."""
 
     @property
     def md5(self) -> str:
@@ -82,32 +86,58 @@ def _is_rewritten(location: Location, rewritten: Mapping[str, str]) -> bool:
     return any(f"{location.scheme}://{host}" in rewritten for host in (location.host, f"*.{domain}"))
 
 
-_ELSEWHERE = (
-    "leads to where sets may not read: name a folder below one that the operator allows, not one of the server's own"
-)
+_REFUSED: dict[Refusal, str] = {
+    "closed": "sets may not read the folders of the platform and of the cache server: name another folder",
+    "hidden": (
+        "sets may not read hidden files and folders behind a link, in a home or right below an allowed folder, which "
+        "often hold keys: move the data into a folder without a dot, or name the folder that holds the data alone"
+    ),
+    "outside": (
+        "sets may not read outside of the folders that the operator allows, where this link leads: copy the data "
+        "instead of linking it, or ask the operator to allow its folder"
+    ),
+}
 
 
 class FolderSource:
     """Files below a folder. Links are followed, as copying a data set made of links needs; circles are not.
 
-    `limits` says where the files may really lie; it is asked about what was opened, not about its name.
+    `limits` says where the files may really lie; it is asked about what was opened, not about its name. The folder and
+    those that links lead to are judged by themselves, and what lies in them as their content.
     """
 
     def __init__(self, path: str, limits: FolderRule = ANYWHERE) -> None:
         self._root = path.rstrip("/") or "/"
         self._limits = FolderRule(limits.roots and _real(limits.roots), _real(limits.closed))
+        self._homes = _real(tuple(user.pw_dir for user in pwd.getpwall()))
+        self._entered: list[str] = []
+        """Folders that may be read as a whole, by where they really lie: the source, and those that links lead to."""
 
     def entries(self, after: str = "") -> Iterator[Entry]:
         try:
             root = os.stat(self._root)
         except OSError as error:
             raise Missing(f"file://{self._root}: {error.strerror}") from error
-        if self._limits.refusal(os.path.realpath(self._root)):
-            raise Denied(f"file://{self._root} {_ELSEWHERE}")
+        if refusal := self._enter(os.path.realpath(self._root)):
+            raise Denied(f"file://{self._root}: {_REFUSED[refusal]}")
         if stat.S_ISREG(root.st_mode):
             yield Entry("", root.st_size, root.st_mtime, mode=stat.S_IMODE(root.st_mode))
             return
         yield from self._below("", after, (os.path.realpath(self._root),))
+
+    def _enter(self, real: str) -> Refusal | None:
+        """As `_refusal`, for the source and for what a link leads to: what may be read is remembered."""
+        refusal = self._refusal(real)
+        if refusal is None and not any(real.startswith(f"{folder}/") for folder in self._entered):
+            self._entered.append(real)
+        return refusal
+
+    def _refusal(self, real: str) -> Refusal | None:
+        refusal = self._limits.refusal(real)
+        if refusal != "hidden":
+            return refusal
+        inside = (self._limits.refusal_inside(folder, real, self._homes) for folder in tuple(self._entered))
+        return None if None in inside else refusal
 
     def _below(self, folder: str, after: str, above: tuple[str, ...]) -> Iterator[Entry]:
         found = []
@@ -125,9 +155,13 @@ class FolderSource:
                 if key < after and not after.startswith(key):
                     continue
                 inner = os.path.realpath(item.path)
-                if inner in above or self._limits.refusal(inner):
+                if inner in above:
                     continue
                 info = item.stat()
+                if refusal := self._enter(inner) if item.is_symlink() else self._refusal(inner):
+                    if refusal != "closed":  # what is the platform's own is nobody's data
+                        yield Entry(key[:-1], 0, info.st_mtime, refused=_REFUSED[refusal])
+                    continue
                 yield Entry(key, 0, info.st_mtime, mode=stat.S_IMODE(info.st_mode), is_folder=True)
                 yield from self._below(key, after, (*above, inner))
             elif key >= after:
@@ -144,8 +178,8 @@ class FolderSource:
     def read(self, entry: Entry) -> Iterator[Any]:
         try:
             with open(self._path(entry), "rb", buffering=0) as file:
-                if self._limits.refusal(os.readlink(f"/proc/self/fd/{file.fileno()}")):
-                    raise Denied(f"file://{self._path(entry)} {_ELSEWHERE}")
+                if refusal := self._refusal(os.readlink(f"/proc/self/fd/{file.fileno()}")):
+                    raise Denied(f"file://{self._path(entry)}: {_REFUSED[refusal]}")
                 while piece := file.read(CHUNK):
                     yield piece
         except OSError as error:
@@ -163,8 +197,8 @@ class BucketSource:
     """Objects below a prefix of an S3 bucket."""
 
     def __init__(self, bucket: Bucket, credentials: Credentials, location: Location) -> None:
-        self._obstore, store = _client()
-        self._shown = str(location)
+        self._obstore, store = object_store_client()
+        self._shown, self._location, self._endpoint = str(location), location, bucket.endpoint
         self._credentials = credentials
         prefix = bucket.prefix.strip("/")
         self._prefix = f"{prefix}/" if prefix else ""
@@ -202,7 +236,7 @@ class BucketSource:
     def _listed(self, prefix: str | None, after: str) -> Iterator[Entry]:
         cut = len(prefix or "")
         try:
-            # No offset is sent: some servers that speak S3 skip everything below a folder that it names.
+            # No offset is sent: some servers with the API of S3 skip everything below a folder that it names.
             for chunk in self._obstore.list(self._store, prefix, chunk_size=1000):
                 for item in chunk:
                     key = item["path"][cut:] if item["path"].startswith(prefix or "") else ""
@@ -258,8 +292,21 @@ class BucketSource:
             return Missing(f"{self._shown}: not found ({said or number}); check bucket and prefix")
         if isinstance(error, ValueError):
             return BadUri(f"{self._shown}: {text.splitlines()[0]}")
+        if NO_TLS in text:
+            return Unreachable(f"{self._shown}: the server at {self._endpoint} does not use TLS; {self._over_http()}")
         reason = said or _cause(text)
-        return Unreachable(f"{self._shown}: {reason}; check the endpoint and the network")
+        return Unreachable(f"{self._shown}: {reason}; check the endpoint {self._endpoint} and the network")
+
+    def _over_http(self) -> str:
+        """How such a server is reached. Not by itself: keys and data would be sent in clear."""
+        address = f"{self._location.scheme}://{self._location.host}"
+        plain = self._endpoint.replace("https://", "http://", 1)
+        return f"for plain http start the platform with {VARIABLE}={address}={plain}, or sync with no-https"
+
+
+NO_TLS = "InvalidMessage("
+"""rustls of an answer that is no TLS: a server of plain http."""
+LONGEST_CAUSE = 200
 
 
 def _cause(text: str) -> str:
@@ -274,7 +321,8 @@ def _cause(text: str) -> str:
     ):
         if words.lower() in text.lower():
             return words[0].lower() + words[1:]
-    return text.splitlines()[0][:200]
+    innermost = text.partition("\n")[0].rpartition(" - ")[2]  # before it the request, at length
+    return textwrap.shorten(innermost, LONGEST_CAUSE, placeholder=" …")
 
 
 def _region(endpoint: str) -> str:
@@ -287,7 +335,7 @@ def _region(endpoint: str) -> str:
 
 
 def _trust_the_usual() -> None:
-    """Small images have no certificates, without which the client does not even speak plain HTTP: certifi's will do.
+    """Small images have no certificates, without which the client does not even use plain HTTP: certifi's will do.
 
     Programs that are started from here on, such as juicefs, trust them too.
     """
@@ -296,7 +344,7 @@ def _trust_the_usual() -> None:
     os.environ["SSL_CERT_FILE"] = certifi.where()
 
 
-def _client() -> tuple[Any, Any]:
+def object_store_client() -> tuple[Any, Any]:
     try:
         import obstore
         import obstore.exceptions

@@ -71,6 +71,29 @@ class Site:
             time.sleep(0.1)
 
 
+_TRUST = "registry-authority"
+
+
+def trust_registry(site: Site, deployment: Object, namespace: str) -> Object:
+    """Have a controller that asks registries about images trust the fixture's; gives the ConfigMap to apply first."""
+    pod = deployment["spec"]["template"]["spec"]
+    pod.setdefault("volumes", []).append({"name": _TRUST, "configMap": {"name": _TRUST}})
+    main = pod["containers"][0]
+    main.setdefault("volumeMounts", []).append({"name": _TRUST, "mountPath": f"/{_TRUST}"})
+    main.setdefault("env", []).append({"name": "SSL_CERT_FILE", "value": f"/{_TRUST}/ca.crt"})
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": _TRUST, "namespace": namespace},
+        "data": {"ca.crt": (site.layout.pki / "registry" / "ca.crt").read_text()},
+    }
+
+
+def find(objects: Sequence[Object], kind: str, name: str) -> Object:
+    (found,) = (each for each in objects if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return found
+
+
 def read(*files: Path) -> list[Object]:
     """The objects of YAML files, in order."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

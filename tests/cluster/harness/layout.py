@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KUBERNETES = "1.34.3"
+ARGO = "v3.7.18"
 
 HOST_LINK = "pdc0"
 HOST_ADDRESS = "10.201.0.254"

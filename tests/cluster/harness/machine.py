@@ -161,7 +161,7 @@ def _mounts(pids: Iterable[int]) -> Iterator[str]:
 
 
 def _break(connections: set[str]) -> None:
-    """Whoever waits for an answer of these file systems gets an error.
+    """Every process that waits for an answer of these file systems gets an error.
 
     A process that serves one and asks it something itself cannot be killed otherwise: it waits for itself.
     """

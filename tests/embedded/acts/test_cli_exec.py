@@ -57,6 +57,8 @@ def test_output_is_collected_as_json(run: Pdc, sleeper: str) -> None:
     [
         (["nobody", "--", "ls"], 3, 'no PaddleJob, pod or PaddleService "nobody"'),
         (["sleeper", "-c", "nope", "--", "ls"], 5, "container nope is not valid"),
+        (["sleeper", "-c", "nope", "--", "ls"], 5, "next:  pdc describe pod/sleeper"),
+        (["sleeper", "ls", "-l"], 2, "next:  pdc exec sleeper -- ls -l"),
         (["sleeper"], 2, "no program to run"),
         (["sleeper", "ls"], 2, "comes after --"),
         (["sleeper", "--rank", "5", "--", "ls"], 3, "rank 5"),

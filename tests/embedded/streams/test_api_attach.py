@@ -9,6 +9,7 @@ import pytest
 
 from embedded.streams.shop import Shop, answered, gate
 from harness import PATIENCE
+from paddlecloud.kube.resource import PODS
 
 
 async def test_attach_shows_what_is_printed_from_now_on(shop: Shop) -> None:
@@ -70,3 +71,16 @@ async def test_run_gives_a_program_its_input_and_takes_its_output(shop: Shop) ->
     command = ("run", "one", "-i", "--rm", "--quiet", "--restart=Never", "--image=busybox", f"--overrides={overrides}")
     done = await shop.kubectl(*command, "--command", "--", "sort", input=b"b\na\n")
     assert (done.code, done.text) == (0, "a\nb\n"), done.err
+
+
+async def test_kubectl_debug_joins_a_container_that_it_adds_to_a_running_pod(shop: Shop) -> None:
+    await shop.pod("sleep 600")
+    program = ("sh", "-c", "read word; echo $word from $(hostname)")
+    done = await shop.kubectl("debug", "-i", "pod", "--image=busybox", "-c", "look", "--", *program, input=b"hello\n")
+    assert done.out.decode().splitlines()[-1] == "hello from pod"
+    log = await shop.kubectl("logs", "pod", "-c", "look")
+    assert log.out == b"hello from pod\n"
+    pod = await shop.machine.client.get(PODS, "pod", "default")
+    assert pod["status"]["phase"] == "Running"
+    assert [c["name"] for c in pod["status"]["ephemeralContainerStatuses"]] == ["look"]
+    assert (await shop.kubectl("exec", "pod", "--", "echo", "on")).out == b"on\n"

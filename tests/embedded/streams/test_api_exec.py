@@ -181,7 +181,7 @@ async def test_a_client_that_answers_no_ping_gets_its_output_later(shop: Shop, m
         assert (await collect(socket))[1] == b"out\n"
 
 
-async def test_a_protocol_nobody_speaks_is_refused(shop: Shop) -> None:
+async def test_a_protocol_that_is_not_supported_is_refused(shop: Shop) -> None:
     await shop.pod("sleep 600")
     with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
         async with websocket(shop, EXEC.format("true"), "v9.channel.k8s.io"):

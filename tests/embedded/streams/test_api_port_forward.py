@@ -92,11 +92,11 @@ while True:
     connection, _ = listening.accept()
     connection.sendall(b"220 ready\\r\\n")
 """
-"""A server that speaks first, as those of mail and many databases do."""
+"""A server that sends first, as those of mail and many databases do."""
 
 
 @FORMS
-async def test_a_forwarded_server_may_speak_first(shop: Shop, websockets: str) -> None:
+async def test_a_forwarded_server_may_send_first(shop: Shop, websockets: str) -> None:
     await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
     async with forwarded(shop, 8080, websockets) as (port, _):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -104,7 +104,7 @@ async def test_a_forwarded_server_may_speak_first(shop: Shop, websockets: str) -
         writer.close()
 
 
-async def test_a_server_may_speak_first_in_the_channel_form(shop: Shop) -> None:
+async def test_a_server_may_send_first_in_the_channel_form(shop: Shop) -> None:
     await shop.pod("", container={"image": "python", "command": ["python3", "-c", GREETING], **_ready(8080)})
     path = "/api/v1/namespaces/default/pods/pod/portforward?ports=8080"
     async with websocket(shop, path, "v4.channel.k8s.io") as socket:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api import paddleservice
+from paddlecloud.api.paddleservice.spec import ONE_DEFAULT
 from paddlecloud.api.schema import root_schema
 from paddlecloud.local.apiserver.schema import structural
 
@@ -177,3 +178,8 @@ def test_a_name_of_which_no_revision_could_be_named_is_refused_at_creation(name:
     obj = {"metadata": {"name": name}, "spec": {"default": ENDPOINT}}
     refused = structural.validate(obj, root_schema(paddleservice.DECLARATION), {})
     assert bool(refused) == bool(paddleservice.validate(service(obj["spec"], name)))
+
+
+@pytest.mark.parametrize("field", ["model", "default"])
+def test_the_refusal_of_both_fields_names_the_patch_that_removes_either(field: str) -> None:
+    assert f"""'{{"spec":{{"{field}":null}}}}'""" in ONE_DEFAULT.message

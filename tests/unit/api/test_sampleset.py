@@ -147,7 +147,7 @@ def test_names_become_node_labels_and_services(name: str, fits: bool) -> None:
         ({"type": "copy", **REF}, "spec.type", "FieldValueNotSupported"),
         ({"type": "clear"}, "spec.sampleSetRef", "FieldValueRequired"),
         ({"type": "clear", "sampleSetRef": {}}, "spec.sampleSetRef.name", "FieldValueRequired"),
-        ({"type": "sync", **REF}, "spec.secretRef.name", "FieldValueRequired"),
+        ({"type": "sync", **REF, "syncOptions": {"source": "s3://b/x"}}, "spec.secretRef.name", "FieldValueRequired"),
         ({"type": "rmr", **REF}, "spec.rmrOptions.paths", "FieldValueRequired"),
         ({"type": "rmr", **REF, "rmrOptions": {"paths": []}}, "spec.rmrOptions.paths", "FieldValueInvalid"),
         ({"type": "rmr", **REF, "rmrOptions": {"paths": ["/"]}}, "spec.rmrOptions.paths[0]", "FieldValueInvalid"),
@@ -197,3 +197,8 @@ def test_options_juicefs_no_longer_has_are_dropped_and_said() -> None:
 def test_partitions_of_a_warm_up_come_from_the_set() -> None:
     spec = {"type": "warmup", **REF, "warmupOptions": {"partitions": 3}}
     assert "partitions" in samplejob.normalise(sample_job(spec)).warnings[0]
+
+
+def test_an_unknown_scheme_is_answered_with_all_that_can_be_read() -> None:
+    text = sampleset.uri_problem("ftp://host/data") or ""
+    assert "scheme ftp is unknown: use http or https for an archive, or one of b2, bos" in text

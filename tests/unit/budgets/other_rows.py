@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import tarfile
 import tempfile
@@ -23,6 +24,10 @@ from paddlecloud.local.kubelet.pod.lifecycle import Plan
 from paddlecloud.local.kubelet.pod.model import Observed
 from paddlecloud.local.kubelet.pod.status import build_status
 from paddlecloud.local.proxy.routes import routes_of
+from paddlecloud.local.workflow import pod_patch
+from paddlecloud.local.workflow.artifacts import repositories
+from paddlecloud.local.workflow.metrics import metric_problems
+from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.storage import archive, uri
 from unit.budgets.inputs import JSON, Row, times
 
@@ -73,11 +78,36 @@ def status_of(pod: Any) -> None:
     build_status(pod, Observed(), Plan(), 0.0)
 
 
+def patch_of_pod(text: str) -> None:
+    with contextlib.suppress(TemplateError):
+        pod_patch.parsed(text)
+
+
+def repository_of(text: str) -> None:
+    found = {"data": {"a": text}}
+    with contextlib.suppress(TemplateError):
+        repositories.resolved({"artifactRepositoryRef": {"key": "a"}}, {}, "n", lambda name: found)
+
+
+def metrics_of(size: int) -> Any:
+    labels = [{"key": f"l{number}", "value": "{{status}}"} for number in range(20)]
+    metric = {"name": "a", "help": "h", "labels": labels, "counter": {"value": "1"}}
+    return {"metrics": {"prometheus": [metric] * (size // 512)}}
+
+
 def others() -> Iterator[Row]:
     yield Row("node: routes of a Service", "ports", service_of, lambda given: routes_of(*given), 1 << 18)
     yield Row(
         "node: status of a pod", "containers", pod_of, lambda pod: build_status(pod, Observed(), Plan(), 0.0), 1 << 18
     )
+    for name, texts in {
+        "lists in lists": times("["),
+        "objects in objects": times("{a: "),
+        "keys": times("a: 1\n"),
+    }.items():
+        yield Row("workflows: podSpecPatch", name, texts, patch_of_pod, pod_patch.LONGEST)
+        yield Row("workflows: artifact repositories", name, texts, repository_of, pod_patch.LONGEST)
+    yield Row("workflows: metrics", "labels", metrics_of, lambda given: list(metric_problems(given, "spec")), 1 << 18)
     sample = f"{measures.REQUESTS}{{"
     for name, texts in {"words": times("a"), "braces": times(sample), "labels": times('code="5",', sample, "} 1"),
                         "quotes": times('"', sample, "} 1"), "samples": times(f'{sample}code="200"}} 1\n'),

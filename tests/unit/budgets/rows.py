@@ -6,6 +6,12 @@ places there are, and fails for one without a row.
 
 from __future__ import annotations
 
-from unit.budgets import apiserver_rows, gateway_rows, other_rows, serving_rows
+from unit.budgets import apiserver_rows, gateway_rows, other_rows, pipelines_rows, serving_rows
 
-ROWS = [*gateway_rows.gateway(), *apiserver_rows.apiserver(), *serving_rows.serving(), *other_rows.others()]
+ROWS = [
+    *gateway_rows.gateway(),
+    *apiserver_rows.apiserver(),
+    *serving_rows.serving(),
+    *pipelines_rows.pipelines(),
+    *other_rows.others(),
+]

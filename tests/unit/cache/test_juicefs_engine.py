@@ -83,7 +83,7 @@ def a_life(server: Nuwa, source: Path) -> None:
     assert job["state"] == "Succeeded", job
     until(lambda: server.status()["totalBytes"] == 600_000)
     assert server.status()["totalFiles"] == 31
-    assert server.status()["cachedBytes"] == 0, "what was synced belongs to whoever warms it up"
+    assert server.status()["cachedBytes"] == 0, "what was synced belongs to the server that warms it up"
     assert tree(server.data) == tree(source)
     server.do("cold", "clear")
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness import need
+from paddlecloud.api.folders import ANYWHERE, FolderRule
 from paddlecloud.cache import nodecache
 from paddlecloud.cache import options as options_
 from paddlecloud.cache.engines.base import EngineSettings
@@ -39,10 +40,10 @@ def data(tmp_path: Path) -> Path:
 def engine(tmp_path: Path, data: Path) -> Iterator[Engines]:
     made = []
 
-    def make(*levels: Level, partition: int = 0, name: str = "node") -> LocalEngine:
+    def make(*levels: Level, partition: int = 0, name: str = "node", sources: FolderRule = ANYWHERE) -> LocalEngine:
         chosen = levels or (Level("SSD", (str(tmp_path / name),)),)
         state = tmp_path / f"{name}-state"
-        made.append(LocalEngine(EngineSettings(str(data), chosen, state, partition, {})))
+        made.append(LocalEngine(EngineSettings(str(data), chosen, state, partition, {}, sources)))
         return made[-1]
 
     yield make
@@ -154,6 +155,20 @@ def source(tmp_path: Path) -> Path:
 
 def sync(node: LocalEngine, source: Path, data: Path, **more: Any) -> Task:
     return do(node, "sync", source=f"file://{source}", destination=f"file://{data}/copy", **more)
+
+
+def test_hidden_files_are_copied_and_a_folder_that_may_not_be_read_is_named(
+    tmp_path: Path, engine: Engines, source: Path, data: Path
+) -> None:
+    (source / ".ann").mkdir()
+    (source / ".ann" / "labels.csv").write_text("labels")
+    (source / ".DS_Store").write_text("store")
+    node = engine(sources=FolderRule((str(tmp_path),)))
+    assert counts(sync(node, source, data)) == (5, 0, 0)
+    (tmp_path / ".ssh").mkdir()
+    (source / "keys").symlink_to(tmp_path / ".ssh")
+    with pytest.raises(WorkFailed, match=r"1 of 6 files were not copied: keys: sets may not read hidden files"):
+        sync(node, source, data)
 
 
 def counts(task: Task) -> tuple[int, int, int]:

@@ -46,7 +46,7 @@ def sync_options(source: Path, server: Nuwa, **more: object) -> dict[str, object
 
 @pytest.mark.parametrize("path", ["keys", "keys/tls.key", "cache/.paddlecloud", "link", "proc"])
 def test_a_servers_own_keys_are_no_source(server: Nuwa, tmp_path: Path, path: str) -> None:
-    """Whoever may make a SampleJob would otherwise read them in the set."""
+    """A user who may make a SampleJob would otherwise read them in the set."""
     (tmp_path / "link").symlink_to(tmp_path / "keys")
     source = f"/proc/{server.process.pid}" if path == "proc" else f"{tmp_path}/{path}"
     job = server.do("theft", "sync", {"source": f"file://{source}", "destination": f"file://{server.data}/in"})
@@ -55,7 +55,7 @@ def test_a_servers_own_keys_are_no_source(server: Nuwa, tmp_path: Path, path: st
 
 
 def test_a_life_of_sync_warmup_clear_rmr(server: Nuwa, source: Path) -> None:
-    """Whoever sees the end of a job sees its effect in the figures."""
+    """When the end of a job is reported, so is its effect on the figures."""
     size = sum(path.stat().st_size for path in source.rglob("*") if path.is_file())
     assert server.status()["totalBytes"] == 0
     job = server.do("one", "sync", sync_options(source, server))
@@ -204,7 +204,7 @@ def test_the_metrics_count_what_happened(server: Nuwa, source: Path) -> None:
 # The API of old
 
 
-def test_the_old_api_speaks_as_it_always_did(server: Nuwa, source: Path) -> None:
+def test_the_old_api_answers_as_before(server: Nuwa, source: Path) -> None:
     token = {"Authorization": f"Bearer {TOKEN}"}
     options = sync_options(source, server, threads=4)
     path = "/upload/syncOptions"

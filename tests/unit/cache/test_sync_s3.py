@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from harness import until
+from paddlecloud.storage import endpoints, uri
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 from unit.cache.nuwa import Nuwa, tree
 
@@ -216,9 +217,23 @@ def _process_list(pid: int) -> str:
 def test_an_image_without_certificates_reads_buckets_all_the_same(
     tmp_path: Path, s3_server: S3Server, bucket: str
 ) -> None:
-    """The client refuses to start without any, though it is to speak plain HTTP."""
+    """The client refuses to start without any, though it is to use plain HTTP."""
     bare = {"SSL_CERT_FILE": "/nonexistent", "SSL_CERT_DIR": "/nonexistent"}
     with Nuwa(tmp_path, env=bare) as server:
         source = f"s3://{s3_server.host}:{s3_server.port}/{bucket}/imagenet"
         job = sync(server, {"source": source, "destination": f"file://{server.data}", "no-https": True}, KEYS)
         assert (job["state"], job["progress"]["files"]) == ("Succeeded", len(OBJECTS)), job
+
+
+def test_a_store_of_plain_http_is_named_as_such_with_what_to_set(
+    server: Nuwa, s3_server: S3Server, bucket: str
+) -> None:
+    address = f"127.0.0.1:{s3_server.port}"
+    asked = {"source": f"minio://{address}/{bucket}/imagenet", "destination": f"file://{server.data}"}
+    failed = sync(server, asked, KEYS)
+    assert f"the server at https://{address} does not use TLS" in str(failed)
+    setting = f"minio://{address}=http://{address}"
+    assert f"PADDLECLOUD_ENDPOINTS={setting}" in str(failed)
+    location = uri.parse(asked["source"])
+    found = endpoints.bucket_of(location, rewritten=endpoints.rewrites({"PADDLECLOUD_ENDPOINTS": setting}))
+    assert found == (f"http://{address}", bucket, "imagenet"), "what it advises reaches the bucket"

@@ -201,3 +201,18 @@ def test_a_value_that_makes_no_sense_is_named(value: str, named: str) -> None:
     done = helm_command("template", "pdc", str(CHART), "--set", value)
     assert done.returncode != 0
     assert named in done.stderr
+
+
+def test_the_pipelines_api_is_made_on_request_and_has_neither_account_nor_rights() -> None:
+    assert "ml-pipeline" not in of_kind(render(), "Service")
+    without, made = render(), render("pipelinesApi.enabled=true")
+    rights = ("ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+    assert all(of_kind(made, kind) == of_kind(without, kind) for kind in rights)
+    deployment = next(obj for name, obj in of_kind(made, "Deployment").items() if name.endswith("-pipelines-api"))
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["automountServiceAccountToken"] is False
+    assert "serviceAccountName" not in pod
+    assert "--namespace=kubeflow" in pod["containers"][0]["args"]
+    service = of_kind(made, "Service")["ml-pipeline"]
+    assert service["spec"]["ports"][0]["port"] == 8888
+    assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()

@@ -1,4 +1,4 @@
-"""A loopback API server that answers from a dict: enough of Kubernetes to hear what the command line asks for.
+"""A loopback API server that answers from a dict: enough of Kubernetes to record what the command line asks for.
 
 It stores what is applied, makes Tables, counts and records requests. It knows no validation, no conflicts and no field
 ownership beyond what a test scripts through `refuse`; the embedded platform is where those are proven.

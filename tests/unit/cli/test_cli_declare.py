@@ -183,7 +183,7 @@ def test_several_refused_fields_are_listed_with_their_lines(stub: Stub, pdc: Pdc
     assert "x.yaml:13: no; data.list[1].b in line 19, metadata.labels in line 13" in said
 
 
-def test_a_conflict_names_the_way_out(stub: Stub, pdc: Pdc, config: Path) -> None:
+def test_a_conflict_names_the_way_out(stub: Stub, pdc: Pdc, config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     message = 'Apply failed with 1 conflict: conflict with "kubectl" using v1: .data.key'
     path = "/api/v1/namespaces/default/configmaps/one"
     stub.refuse[("PATCH", path)] = (409, {"reason": "Conflict", "message": message, "code": 409})
@@ -191,6 +191,10 @@ def test_a_conflict_names_the_way_out(stub: Stub, pdc: Pdc, config: Path) -> Non
     assert result.code == 4
     assert message in result.err
     assert f"next:  pdc apply --force-conflicts -f {config}" in result.err
+    spaced = config.rename(config.with_name("my config.yaml"))
+    assert f"next:  pdc apply --force-conflicts -f '{spaced}'" in pdc("apply", "-f", str(spaced)).err
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(spaced.read_bytes())))
+    assert "next:  pdc apply --force-conflicts -f -  " in pdc("apply", "-f", "-").err
 
 
 def test_output_formats_of_apply(stub: Stub, pdc: Pdc, config: Path) -> None:
@@ -545,6 +549,13 @@ def test_files_are_deleted_in_reverse(stub: Stub, pdc: Pdc, tmp_path: Path) -> N
     )
     pdc("apply", "-f", str(path))
     assert pdc("delete", "-f", str(path), "-y").out == "configmap/one deleted\nnamespace/n deleted\n"
+
+
+def test_delete_of_a_set_without_a_finalizer_ends_well(stub: Stub, pdc: Pdc) -> None:
+    bare = {"kind": "SampleSet", "metadata": {"name": "misspelt"}, "status": {"message": "spec.source.uri: …"}}
+    stub.add(bare)
+    result = pdc("delete", "sampleset", "misspelt", "-y")
+    assert result == (0, "sampleset.batch.paddlepaddle.org/misspelt deleted\n", "")
 
 
 def test_delete_that_does_not_end_says_who_holds_it(pods: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch) -> None:

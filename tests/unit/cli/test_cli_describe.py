@@ -74,6 +74,25 @@ def test_a_job_needs_no_kind_before_its_name(stub: Stub, pdc: Pdc, command: str,
     assert 'no resource type "paddlejbs"; did you mean "paddlejobs"?' in misspelt.err
 
 
+def test_explain_of_a_word_that_is_nothing_says_that_no_job_has_that_name(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub)
+    result = pdc("explain", "vol")
+    assert result.code == 3
+    assert 'there is no PaddleJob vol in namespace default, and the server has no resource type "vol"' in result.err
+
+
+@pytest.mark.parametrize(
+    ("word", "offered"),
+    [
+        ("po.", ["po.spec"]),
+        ("pods.spec.co", ["pods.spec.containers"]),
+        ("po.spec.containers.i", ["po.spec.containers.image"]),
+    ],
+)
+def test_fields_are_completed(documented: Stub, pdc: Pdc, word: str, offered: list[str]) -> None:
+    assert [one for one in pdc("__complete", "--", "explain", word).out.split() if one in offered] == offered
+
+
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b1A\rforged \u202e"
 
 

@@ -59,6 +59,16 @@ def test_a_pod_that_has_not_started_does_not_hide_the_logs_of_the_others(stub: S
     assert result.err == "pod/line-canary-pod has not started\n"
 
 
+def test_logs_of_a_container_that_waits_lead_to_what_it_waits_for(stub: Stub, pdc: Pdc) -> None:
+    make_service(stub, endpoints=("default",))
+    log = "/api/v1/namespaces/default/pods/line-default-pod/log"
+    said = 'container "paddleserving" in pod "line-default-pod" is waiting to start: trying and failing to pull image'
+    stub.refuse[("GET", log)] = (400, {"code": 400, "reason": "BadRequest", "message": said})
+    result = pdc("logs", "line")
+    assert (result.code, said in result.err) == (5, True)
+    assert "next:  pdc describe paddleservice.serving.paddlepaddle.org/line" in result.err
+
+
 def test_logs_of_a_service_that_is_scaled_to_zero_say_so(stub: Stub, pdc: Pdc) -> None:
     make_service(stub, endpoints=())
     result = pdc("logs", "pds/line")

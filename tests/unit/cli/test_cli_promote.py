@@ -163,3 +163,44 @@ def test_a_rollback_goes_past_attempts_of_the_same_content(
     result = pdc("rollback", "flowers")
     assert result.code == 0, result.err
     assert "rolled back from flowers-default-3 to flowers-default-1" in result.out
+
+
+FAILED = {"type": "DefaultEndpointReady", "status": "False", "reason": "CrashLoopBackOff", "observedGeneration": 3}
+STARTING = {"type": "DefaultEndpointReady", "status": "Unknown", "observedGeneration": 3}
+REFUSED = {"type": "Ready", "status": "False", "reason": "InvalidSpec", "observedGeneration": 3}
+BESIDE, ALONE = {"name": "flowers-default-1", "latest": "flowers-default-3"}, {"name": "flowers-default-1"}
+WELL = {"type": "DefaultEndpointReady", "status": "True", "observedGeneration": 2}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "default", "canary", "said"),
+    [
+        ([FAILED], BESIDE, True, "-3 to flowers-default-1 (m:v1)"),
+        ([FAILED], BESIDE, False, "-3 to flowers-default-1 (m:v1)"),
+        ([STARTING], BESIDE, True, "canary withdrawn"),
+        ([REFUSED, WELL], ALONE, False, "rolled back to flowers-default-1 (m:v1)"),
+        ([REFUSED, WELL], ALONE, True, "rolled back to flowers-default-1 (m:v1)"),
+        ([REFUSED], {"name": "flowers-default-3"}, False, "-3 to flowers-default-2 (m:v2)"),
+    ],
+)
+def test_a_rollback_of_a_spec_that_failed_returns_to_the_revision_that_serves(
+    stub: Stub,
+    pdc: Pdc,
+    service: dict[str, Any],
+    conditions: list[dict[str, Any]],
+    default: dict[str, str],
+    canary: bool,
+    said: str,
+) -> None:
+    """Between them is another attempt that failed; a canary is withdrawn only if the default is well."""
+    stub.kinds.append(("serving.knative.dev", "v1", "revisions", "Revision", True, []))
+    service["spec"] = {"default": {"model": "m:v3"}, **({"canary": {"model": "m:v9"}} if canary else {})}
+    service["status"] = {"default": default, "conditions": conditions}
+    for number in ("1", "2", "3"):
+        labels = {f"{SERVING}/service": "flowers", ENDPOINT: "default", CONFIGURATION_GENERATION: number}
+        source = {SOURCE: f'{{"model": "m:v{number}"}}'}
+        meta = {"name": f"flowers-default-{number}", "labels": labels, "annotations": source}
+        stub.add({"apiVersion": "serving.knative.dev/v1", "kind": "Revision", "metadata": meta})
+    result = pdc("rollback", "flowers")
+    assert result.code == 0, result.err
+    assert said in result.out

@@ -107,6 +107,19 @@ def test_a_samplejob_runs_again_after_a_failure_only(
     assert len(stub.asked("PATCH")) == (1 if code == 0 else 0)
 
 
+@pytest.mark.parametrize(("phase", "code"), [("SyncFailed", 0), ("Syncing", 4), ("Ready", 4)])
+def test_the_failed_import_of_a_set_is_tried_again(
+    stub: Stub, pdc: Pdc, failed: dict[str, Any], phase: str, code: int
+) -> None:
+    body = {"apiVersion": "batch.paddlepaddle.org/v1alpha1", "kind": "SampleSet", "metadata": {"name": "words"}}
+    stub.add({**body, "status": {"phase": phase}})
+    result = pdc("retry", "sampleset/words")
+    assert (result.code, len(stub.asked("PATCH"))) == (code, 1 if code == 0 else 0), result.err
+    if code == 0:
+        assert result.out == "sampleset.batch.paddlepaddle.org/words is tried again\n"
+        assert "--for=condition=Ready" in result.err
+
+
 SERVICES = {
     "its newest revision fails": ({"conditions": [{"type": "Ready", "status": "False", "reason": "CrashLoop"}]}, 0),
     "its canary fails": (

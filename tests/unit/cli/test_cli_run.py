@@ -96,6 +96,13 @@ def test_a_dry_run_creates_nothing(ours: Stub, pdc: Pdc) -> None:
     assert ours.asked("POST") == []
 
 
+def test_a_dry_run_of_the_server_has_it_check_the_job(ours: Stub, pdc: Pdc) -> None:
+    result = pdc("run", "--dry-run=server", "--name", "wide", "--", "python", "wide.py")
+    assert (result.code, result.out) == (0, "paddlejob.batch.paddlepaddle.org/wide would be created (dry run)\n")
+    ((_, query, _),) = ours.asked("POST")
+    assert query["dryRun"] == "All"
+
+
 @pytest.mark.parametrize(("phase", "code"), [("Completed", 0), ("Failed", 100)], ids=["completed", "failed"])
 def test_it_follows_every_rank_and_ends_as_the_job_does(
     ours: Stub, pdc: Pdc, monkeypatch: pytest.MonkeyPatch, phase: str, code: int
@@ -166,6 +173,9 @@ def test_a_job_that_could_not_begin_ends_with_the_command_that_helps(
     ("flags", "complaint"),
     [
         (["python", "train.py"], "comes after --"),
+        (["python", "train.py", "--data", "x"], "next:  pdc run -- python train.py --data x"),
+        (["--name", "train.py", "train.py", "-x", "--", "y"], "next:  pdc run -- python train.py -x y"),
+        (["--worker", "5", "python", "train.py"], 'did you mean "--workers"?'),
         (["--workers", "0", "--", "x"], "not between 1"),
         (["--elastic", "4", "--", "x"], "MIN:MAX"),
         (["--elastic", "4:2", "--", "x"], "MIN:MAX"),

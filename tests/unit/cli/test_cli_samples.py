@@ -41,6 +41,11 @@ def test_a_sync_has_a_secret_and_its_options_in_the_words_of_the_kind() -> None:
     }
 
 
+def test_a_sync_of_the_sets_own_source_leaves_the_secret_to_the_set() -> None:
+    assert "secretRef" not in job("sync", "imagenet", "--schedule", "@daily")["spec"]
+    assert job("sync", "imagenet", "--secret", "keys")["spec"]["secretRef"] == {"name": "keys"}
+
+
 def test_a_warm_up_takes_paths_and_the_parameters_of_the_sampler() -> None:
     body = job("warmup", "imagenet", "train", "--strategy", "sampler", "--batch-size", "32", "--shuffle")
     assert body["spec"]["warmupOptions"] == {
@@ -51,6 +56,11 @@ def test_a_warm_up_takes_paths_and_the_parameters_of_the_sampler() -> None:
     }
     assert body["metadata"]["generateName"] == "imagenet-warmup-"
     assert body["spec"]["ttlSecondsAfterFinished"] == 24 * 3600, "what got no name goes by itself"
+
+
+def test_a_store_of_plain_http_is_synced_from() -> None:
+    options = job("sync", "imagenet", "--source", "minio://127.0.0.1:9000/b", "--no-https")["spec"]["syncOptions"]
+    assert options == {"source": "minio://127.0.0.1:9000/b", "no-https": True}
 
 
 def test_a_schedule_stays_and_terminate_is_passed_on() -> None:
@@ -65,6 +75,9 @@ def test_a_schedule_stays_and_terminate_is_passed_on() -> None:
         ("clear", "imagenet", "--update"),
         ("sync", "imagenet", "train"),
         ("rmr", "imagenet"),
+        ("rmr", "imagenet", "../../"),
+        ("rmr", "imagenet", "/"),
+        ("warmup", "imagenet", "train/../.."),
         ("warmup", "imagenet", "--source", "file:///x"),
         ("melt", "imagenet"),
         ("warmup", "imagenet", "--batch-size", "0"),

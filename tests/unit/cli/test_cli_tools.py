@@ -193,6 +193,7 @@ def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
         (["--context", ""], {"stub"}),
         (["nonsense", ""], set()),
         (["get", "unknownkind", ""], set()),
+        (["get", "pd"], {"pdj"}),
     ],
 )
 def test_completion_candidates(stub: Stub, pdc: Pdc, words: list[str], expected: set[str]) -> None:

@@ -58,6 +58,19 @@ def test_wait_sees_changes(stub: Stub, pdc: Pdc) -> None:
     assert (result.code, result.out) == (0, "pod/p condition met\n")
 
 
+def test_what_is_waited_for_is_said_though_nothing_changes_any_more(stub: Stub, pdc: Pdc) -> None:
+    waiting = {"reason": "ContainerCreating", "message": "the folder is not there"}
+    containers = [{"name": "main", "state": {"waiting": waiting}}]
+    stub.add(pod_with({"phase": "Pending"}))
+    stub.watch_events = [
+        {"type": "MODIFIED", "object": pod_with({"phase": "Pending", "containerStatuses": containers})}
+    ]
+    stub.endless_watches = True
+    result = pdc("wait", "pod/p", "--for=condition=Ready", "--timeout=4s")
+    assert result.code == 124
+    assert "pod/p: container main waits: ContainerCreating: the folder is not there\n" in result.err
+
+
 def test_wait_for_deletion(stub: Stub, pdc: Pdc) -> None:
     stub.add(pod_with(READY))
     stub.watch_events = [{"type": "DELETED", "object": pod_with(READY)}]

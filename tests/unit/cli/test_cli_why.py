@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.api import mounts
 from paddlecloud.api.names import ENDPOINT
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.members import member
@@ -28,6 +29,13 @@ def pod(name: str = "p", *, spec: dict[str, Any] | None = None, **status: Any) -
 
 def container(**state: Any) -> list[dict[str, Any]]:
     return [{"name": "main", "restartCount": 3, **state}]
+
+
+def restarted(phase: str, *, actions: list[str], **counts: int) -> dict[str, Any]:
+    failure = {"time": "2027-01-15T07:59:00Z", "pod": "x", "failureClass": "OOM"}
+    failures = [{**failure, "action": action} for action in actions]
+    status = {"phase": phase, "failures": failures, **counts}
+    return {"kind": "PaddleJob", "metadata": {"name": "x"}, "status": status}
 
 
 UNSCHEDULABLE = [
@@ -151,8 +159,24 @@ OTHERS = [
             },
         },
         "ok",
-        "Running; restarts: 2, the last 60s ago after x-worker-0: Deleted",
+        "Running; restarts: 1, and 1 that do not count, the last 60s ago after x-worker-0: Deleted",
     ),
+    (
+        restarted("Running", restarts=1, actions=["Restart"]),
+        "ok",
+        "Running; restarts: 1, the last 60s ago after x: OOM",
+    ),
+    (
+        restarted("Running", disruptions=1, actions=["Restart", "Ignore"]),
+        "ok",
+        "Running; restarts: 0, and 2 that do not count, the last 60s ago after x: OOM",
+    ),
+    (
+        restarted("Completed", restarts=2, actions=["Restart", "Restart"]),
+        "ok",
+        "succeeded; restarts: 2, the last 60s ago after x: OOM",
+    ),
+    (restarted("Completed", actions=[]), "ok", "succeeded"),
     (
         {
             "kind": "SampleSet",
@@ -216,6 +240,23 @@ def test_the_last_warning_is_added_where_the_state_does_not_explain_itself() -> 
     assert "FailedMount" not in why(pod(phase="Running"), events=events, now=NOW).text
 
 
+@pytest.mark.parametrize("in_status", [True, False], ids=["the embedded kubelet", "Kubernetes' kubelet"])
+def test_a_mount_that_failed_is_the_verdict_wherever_the_kubelet_reports_it(in_status: bool) -> None:
+    said = mounts.sentence("data", "hostPath type check failed: /x is not a directory")
+    about = {"kind": "Pod", "name": "p"}
+    events = [{"type": "Warning", "reason": "FailedMount", "message": said, "involvedObject": about}]
+    waiting = {"reason": "ContainerCreating", **({"message": said} if in_status else {})}
+    found = why(pod(phase="Pending", containerStatuses=container(state={"waiting": waiting})), events=events, now=NOW)
+    assert (found.state, found.reason) == ("failed", "FailedMount")
+    assert found.text == f"container main waits: FailedMount: {said}", "and it is said once"
+
+
+def test_a_program_that_a_signal_ended_is_reported_by_the_name_of_the_signal() -> None:
+    ended = {"terminated": {"exitCode": 139, "reason": "Error"}}
+    found = why(pod(phase="Failed", containerStatuses=container(state=ended)), now=NOW)
+    assert found.text == "container main ended with exit code 139: segmentation fault (SIGSEGV)"
+
+
 def test_a_job_that_ended_and_says_why_needs_no_warning_about_its_pods() -> None:
     cleared = {"type": "Warning", "reason": "DeadlineExceeded", "message": "the pod was ended with its job"}
     failed = job("Failed")
@@ -223,13 +264,13 @@ def test_a_job_that_ended_and_says_why_needs_no_warning_about_its_pods() -> None
     assert "DeadlineExceeded" not in why(failed, events=[cleared], now=NOW).text
 
 
-def test_verdicts_speak_chinese() -> None:
+def test_verdicts_are_translated_to_chinese() -> None:
     verdict = why(pod(phase="Pending", spec={}, conditions=UNSCHEDULABLE), now=NOW, language="zh")
     assert verdict.text == "没有节点可以容纳它：0/3 nodes: 3 too few GPUs"
     assert verdict.reason == "Unschedulable"
 
 
-def test_the_failure_of_a_job_is_told_in_the_language_of_the_user() -> None:
+def test_the_failure_of_a_job_is_reported_in_the_language_of_the_user() -> None:
     status = {
         "phase": "Failed",
         "reason": "UserError",
@@ -269,6 +310,17 @@ def deployment(**status: int) -> dict[str, Any]:
     return {"kind": "Deployment", "metadata": {"name": "d", "generation": 2}, "spec": {"replicas": 2}, "status": status}
 
 
+def refused_set(reason: str, *, of: str = "Valid", phase: str = "", generation: int = 1) -> dict[str, Any]:
+    entry = {"type": of, "status": "False", "reason": reason, "message": "because"}
+    status = {"observedGeneration": 1, "phase": phase, "conditions": [entry]}
+    return {"kind": "SampleSet", "metadata": {"name": "s", "generation": generation}, "status": status}
+
+
+def refused_job(message: str) -> dict[str, Any]:
+    entry = {"type": "Created", "status": "False", "reason": "FailedCreate", "message": message}
+    return {"kind": "PaddleJob", "metadata": {"name": "x"}, "status": {"phase": "Pending", "conditions": [entry]}}
+
+
 SETTLED: list[tuple[dict[str, Any], str | None]] = [
     (deployment(observedGeneration=2, updatedReplicas=2, availableReplicas=2, replicas=2), "ready"),
     (deployment(observedGeneration=1, updatedReplicas=2, availableReplicas=2, replicas=2), None),
@@ -286,7 +338,19 @@ SETTLED: list[tuple[dict[str, Any], str | None]] = [
     ({"kind": "PersistentVolumeClaim", "metadata": {}, "status": {"phase": "Bound"}}, "ready"),
     ({"kind": "PersistentVolumeClaim", "metadata": {}, "status": {"phase": "Pending"}}, None),
     ({"kind": "SampleSet", "metadata": {}, "status": {"phase": "SyncFailed"}}, "failed"),
+    ({"kind": "SampleSet", "metadata": {"generation": 2}, "status": {"phase": "SyncFailed"}}, None),
     ({"kind": "SampleSet", "metadata": {}}, None),
+    (refused_set("InvalidSpec"), "refused"),
+    (refused_set("InvalidSpec", phase="Ready"), "refused"),
+    (refused_set("InvalidSpec", generation=2), None),
+    (refused_set("SourceIsFile"), "refused"),
+    (refused_set("FolderNotAllowed"), "refused"),
+    (refused_set("DataRetained"), "refused"),
+    (refused_set("BadOptions", of="Synced"), "refused"),
+    (refused_set("SourceNotExist"), "refused"),
+    (refused_set("SecretNotExist"), None),
+    (refused_job('create Pod x-worker-0: Pod "x-worker-0" is invalid: spec.containers[0]: 1Gb'), "refused"),
+    (refused_job("create Pod x-worker-0: exceeded quota: few"), None),
     ({"kind": "ConfigMap", "metadata": {}}, "ready"),
     ({"kind": "Service", "metadata": {}}, "ready"),
     (
@@ -304,6 +368,21 @@ SETTLED: list[tuple[dict[str, Any], str | None]] = [
 def test_what_apply_waits_for(obj: dict[str, Any], state: str | None) -> None:
     result = outcome.settled(obj)
     assert (result.state if result else None) == state
+
+
+@pytest.mark.parametrize(("reason", "ends"), [("InvalidSpec", True), ("DataRetained", False), ("SourceIsFile", False)])
+def test_a_status_from_before_the_command_ends_no_wait_unless_the_spec_alone_is_wrong(reason: str, ends: bool) -> None:
+    """After `rm-data`, a second apply changes nothing, and the controller has not looked again."""
+    assert (outcome.settled(refused_set(reason), changed=False) is not None) is ends
+    assert (outcome.ended_otherwise(refused_set(reason), "Ready") is not None) is ends
+
+
+@pytest.mark.parametrize(("reason", "warns"), [("Synced", True), ("NotWanted", False)])
+def test_a_set_that_has_more_files_than_its_source_is_ready_with_a_remark(reason: str, warns: bool) -> None:
+    entry = {"type": "Synced", "status": "True", "reason": reason, "message": "300 files that the source did not have"}
+    ready = {"kind": "SampleSet", "metadata": {}, "status": {"phase": "Ready", "conditions": [entry]}}
+    assert outcome.settled(ready) == ("ready", 0, entry["message"] if warns else "")
+    assert outcome.settled(ready, changed=False) == ("ready", 0, ""), "it was said when the set was made"
 
 
 def test_a_bound_sample_set_whose_cache_server_fails_is_not_well() -> None:

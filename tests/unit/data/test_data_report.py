@@ -100,7 +100,7 @@ report.checkpoint("/checkpoint/last", step=100)
 
 
 def test_a_checkpoint_at_every_step_does_not_flood_the_controller(controller: Controller, tmp_path: Path) -> None:
-    """It refuses who reports more than twice a second, and whoever is refused pauses for longer and longer."""
+    """It refuses a rank that reports more than twice a second; a refused rank pauses for longer and longer."""
     program = """
 import time
 until, step = time.monotonic() + 1.2, 0

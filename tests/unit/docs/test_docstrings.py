@@ -18,7 +18,7 @@ OTHER_NAMES = {
     # values and files of users
     *("digits", "fit", "image.yaml", "train", "train.py"),
     # expressions on objects
-    *("client.jobs", "client.jobs.run", "job.spec", "job.status", "spec.nodeName"),
+    *("client.jobs", "client.jobs.run", "inputs.parameters.x", "job.spec", "job.status", "spec.nodeName"),
     # of Paddle, Python, Go, Linux
     *("auto", "await", "fmt", "no_new_privs", "set_epoch", "start_tls"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,28 @@ def test_named_tests_exist(page: Path) -> None:
     assert not missing, f"{page.name} names tests that are not there: {missing}"
 
 
+NAMED_FILE = re.compile(r"`((?:[\w-]+/)*[a-z_-]+\.py|tests/[\w/.-]+)`")
+FILES_OF_USERS = {"process.py", "train.py"}
+"""Of the examples that pages explain."""
+CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
+"""Pages about the tree as it is; the other one names files as they were then."""
+
+
+@cache
+def _places() -> set[str]:
+    """Every file and folder, by the end of its path: `server.py`, `http/server.py` and so on."""
+    folders = ("src", "suites", "tests", "charts", "bench", "docs", "examples")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*") if "__pycache__" not in path.parts]
+    parts = [path.relative_to(ROOT).parts for path in paths]
+    return {"/".join(one[begin:]) for one in parts for begin in range(len(one))}
+
+
+@pytest.mark.parametrize("page", CURRENT, ids=lambda page: str(page.relative_to(ROOT)))
+def test_named_files_exist(page: Path) -> None:
+    named = {name.rstrip("/") for name in NAMED_FILE.findall(page.read_text())}
+    assert sorted(named - _places() - FILES_OF_USERS) == [], f"{page.name} names files that are not there"
+
+
 CHINESE = [page for page in PAGES if page.name.endswith(".zh.md")]
 
 
@@ -41,7 +64,7 @@ def test_one_thing_has_one_chinese_name(page: Path) -> None:
 
 def test_tests_named_without_their_file_exist() -> None:
     text = "".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    defined = set(re.findall(r"def (test_\w+)\(", text))
+    defined = {*re.findall(r"def (test_\w+)\(", text), "test_label"}  # which is an input of a component
     named = {(page.name, name) for page in PAGES for name in re.findall(r"`(test_\w+)`", page.read_text())}
     assert named
     assert not [(page, name) for page, name in sorted(named) if name not in defined]

@@ -1,4 +1,4 @@
-"""The map of folders in docs/design/architecture.md is complete."""
+"""The map of folders in docs/design/architecture.md is complete, and tests are where the source is."""
 
 from __future__ import annotations
 
@@ -25,3 +25,16 @@ def test_every_package_says_in_its_first_line_what_it_is_for() -> None:
         if "recipes" not in init.parts and not init.read_text().startswith('"""')
     ]
     assert silent == []
+
+
+ABOUT_MORE_THAN_A_FOLDER = {"budgets", "chart", "docs", "tools"}
+"""Folders of unit tests: of what strangers send, of the chart, of pages, of the tests' own tools."""
+
+
+def test_tests_of_a_folder_are_found_under_its_name() -> None:
+    tests = ROOT / "tests" / "unit"
+    tested = {str(file.parent.relative_to(tests)) for file in tests.rglob("test_*.py")}
+    strays = {folder for folder in tested if not (SOURCE / folder).is_dir()} - ABOUT_MORE_THAN_A_FOLDER
+    assert strays == set()
+    parts = {str(init.parent.relative_to(SOURCE)) for init in SOURCE.glob("local/*/__init__.py")}
+    assert {part for part in parts if not any((tests / part).rglob("test_*.py"))} == set()

@@ -74,7 +74,7 @@ class Story:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_at_the_start_what_nobody_has_seen_to_comes_first() -> None:
+async def test_at_the_start_what_was_not_reconciled_yet_comes_first() -> None:
     story = Story(workers=1)
     story.controller.watch(story.jobs)
     story.controller.watch_owned(story.pods, owner_kind="PaddleJob")

@@ -54,11 +54,11 @@ async def test_an_event_says_what_happened_to_whom(server: MiniServer, clock: Fa
 
 
 async def test_the_same_again_is_counted_not_repeated(server: MiniServer, clock: FakeClock) -> None:
-    speaker = recorder(server, clock)
+    source = recorder(server, clock)
     for _ in range(3):
-        await speaker.record(JOB, "Waiting", "no room", type="Warning")
+        await source.record(JOB, "Waiting", "no room", type="Warning")
         await clock.advance(60)
-    await speaker.record(JOB, "Waiting", "no room on node 2", type="Warning")
+    await source.record(JOB, "Waiting", "no room on node 2", type="Warning")
     first, second = sorted(events(server), key=lambda e: -int(e["count"]))
     assert (first["count"], first["firstTimestamp"], first["lastTimestamp"]) == (
         3,
@@ -77,10 +77,10 @@ async def test_a_restarted_controller_goes_on_counting(server: MiniServer, clock
 
 
 async def test_an_event_the_server_has_forgotten_is_written_anew(server: MiniServer, clock: FakeClock) -> None:
-    speaker = recorder(server, clock)
-    await speaker.record(JOB, "Waiting", "no room")
+    source = recorder(server, clock)
+    await source.record(JOB, "Waiting", "no room")
     server.drop(NS, server.names(NS)[0])
-    await speaker.record(JOB, "Waiting", "no room")
+    await source.record(JOB, "Waiting", "no room")
     assert [e["count"] for e in events(server)] == [1]
 
 
@@ -94,15 +94,15 @@ async def test_an_event_that_cannot_be_written_is_dropped(
 
 
 async def test_too_much_about_one_object_is_dropped_until_time_has_passed(server: MiniServer, clock: FakeClock) -> None:
-    speaker = recorder(server, clock)
+    source = recorder(server, clock)
     for n in range(BURST + 10):
-        await speaker.record(JOB, "Noise", f"complaint {n}")
+        await source.record(JOB, "Noise", f"complaint {n}")
     assert len(events(server)) == BURST
     other = {**JOB, "metadata": {**JOB["metadata"], "name": "other", "uid": "u2"}}
-    await speaker.record(other, "Created", "x")
+    await source.record(other, "Created", "x")
     assert len(events(server)) == BURST + 1
     await clock.advance(REFILL)
-    await speaker.record(JOB, "Noise", "later")
+    await source.record(JOB, "Noise", "later")
     assert len(events(server)) == BURST + 2
 
 

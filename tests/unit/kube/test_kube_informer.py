@@ -1,4 +1,4 @@
-"""The informer: whatever the connection does, the cache ends equal to the server and handlers hear a true story."""
+"""The informer: whatever the connection does, the cache ends equal to the server, and so do the calls of handlers."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ async def test_a_bookmark_moves_the_resume_point_past_compaction() -> None:
         assert informer.restarts == 0
 
 
-async def test_a_handler_added_late_hears_what_is_cached() -> None:
+async def test_a_handler_added_late_is_called_with_what_is_cached() -> None:
     server, clock = MiniServer(), FakeClock()
     server.put(NS, "a")
     async with informing(server, clock) as (informer, _):

@@ -16,6 +16,8 @@ from paddlecloud.kube.selectors import (
     Requirement,
     label_value_problems,
     qualified_name_problems,
+    selects,
+    workload_selects,
 )
 
 LABELS = {"app": "web", "tier": "front", "size": "7", "example.com/zone": "a"}
@@ -104,6 +106,7 @@ def test_bad_text_is_refused_in_the_words_of_kubernetes(text: str, message: str)
 )
 def test_objects_select(selector: dict[str, Any] | None, expected: bool) -> None:
     assert LabelSelector.from_dict(selector).matches(LABELS) is expected
+    assert selects(selector, LABELS) is expected
 
 
 @pytest.mark.parametrize(
@@ -144,6 +147,27 @@ _requirements = st.one_of(
 def test_printing_and_parsing_a_label_selector_round_trips(requirements: list[Requirement]) -> None:
     selector = LabelSelector(requirements)
     assert LabelSelector.parse(str(selector)) == selector
+
+
+_expressions = st.one_of(
+    st.builds(lambda k, o, v: {"key": k, "operator": o, "values": v}, _key, st.sampled_from(["In", "NotIn"]),
+              _values.map(sorted)),
+    st.builds(lambda k, o: {"key": k, "operator": o}, _key, st.sampled_from(["Exists", "DoesNotExist"])),
+)  # fmt: skip
+_few = st.sampled_from(["a", "b", "c"])
+_selectors = st.fixed_dictionaries(
+    {}, optional={"matchLabels": st.dictionaries(_few, _few), "matchExpressions": st.lists(_expressions, max_size=3)}
+)
+
+
+@given(_selectors, st.dictionaries(_few, _few), st.sampled_from(["ReplicaSet", "ReplicationController"]))
+def test_one_question_is_answered_alike_with_and_without_preparation(
+    selector: dict[str, Any], labels: dict[str, str], kind: str
+) -> None:
+    assert selects(selector, labels) is LabelSelector.from_dict(selector).matches(labels)
+    wanted = selector.get("matchLabels") if kind == "ReplicationController" else selector
+    owner = {"kind": kind, "spec": {"selector": wanted}}
+    assert workload_selects(owner, labels) is LabelSelector.of_workload(owner).matches(labels)
 
 
 @given(st.lists(_requirements, max_size=4), st.dictionaries(_key, _word, max_size=4))

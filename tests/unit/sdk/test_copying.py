@@ -84,7 +84,7 @@ def archive(*entries: tuple[str, str, str]) -> bytes:
 
 def fetch(data: bytes, target: Path, source: str = "/x/data") -> list[str]:
     reported: list[str] = []
-    download(sends(data), source, target, moved=lambda count: None, tell=reported.append)
+    download(sends(data), source, target, moved=lambda count: None, warn=reported.append)
     return reported
 
 
@@ -187,7 +187,7 @@ def test_a_container_that_fails_is_a_failure_with_its_words(tmp_path: Path) -> N
                 "/x/data",
                 tmp_path / "got",
                 moved=lambda count: None,
-                tell=print,
+                warn=print,
             )
 
 
@@ -207,7 +207,7 @@ def test_there_and_back_with_real_tar(tmp_path: Path) -> None:
     upload(Real, source, str(there), moved=moved.append)
     assert sum(moved) > 300_000
     back = tmp_path / "back"
-    download(Real, str(there), back, moved=moved.append, tell=print)
+    download(Real, str(there), back, moved=moved.append, warn=print)
     assert (back / "sub" / "f").read_bytes() == b"x" * 300_000
     assert (back / "-odd name").read_text() == "odd"
     assert size(source) == 300_003

@@ -1,4 +1,4 @@
-"""exec and port-forward against servers that speak as Kubernetes does: version 5, version 4 alone, and refusals."""
+"""exec and port-forward against servers that answer as Kubernetes does: version 5, version 4 alone, and refusals."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ async def test_another_compression_is_refused_with_those_that_are_known(serve: S
 
 
 @pytest.mark.parametrize("path", ["/v2/models/double/infer", "/v2/models/other/infer", "/healthz"])
-async def test_a_body_that_grows_a_thousandfold_holds_up_nobody_whoever_reads_it(
+async def test_a_body_that_grows_a_thousandfold_holds_up_no_other_client_on_any_path(
     serve: Serve, tmp_path: Path, path: str
 ) -> None:
     client = await serve(models.linear(tmp_path / "double"), largest=16 << 20)

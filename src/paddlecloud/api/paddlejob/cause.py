@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.api import mounts
 from paddlecloud.api.conditions import condition_of
 from paddlecloud.api.outputs import first_and_last
 from paddlecloud.api.paddlejob import gate
@@ -50,6 +51,8 @@ def _by_number(pod: Pod) -> tuple[str, int]:
 def _container_trouble(pod: Pod, job: str) -> Cause | None:
     name = str(pod["metadata"]["name"])
     reason, message = waiting_reason(pod)
+    if mounts.has_failed({"reason": reason, "message": message}):
+        reason = mounts.REASON
     if reason in ON_THE_WAY or gate.awaited(reason, message, job):
         return None
     return Cause(name, reason, f"{name}: {reason}" + (f": {first_and_last(message)}" if message else ""))

@@ -37,6 +37,16 @@ def _is_barrier(found: re.Match[str]) -> bool:
     return found["key"] is None or found["key"].startswith((GENERATION, SERVERS_READY))
 
 
+def is_barrier_file(message: str, pod: str) -> bool:
+    """Whether a volume of a job's pod is awaited that is made of the ConfigMap of the barrier: its hosts file."""
+    found = _LACKS.search(message)
+    return found is not None and found["whole"] is not None and _is_member(pod, found["whole"])
+
+
+def _is_member(pod: str, job: str) -> bool:
+    return pod.startswith(job) and _MEMBER.fullmatch(pod.removeprefix(job)) is not None
+
+
 def sentence(job: str, key: str) -> str:
     if key.startswith(SERVERS_READY):
         return f"waiting for the parameter servers of job {job} to listen"
@@ -50,4 +60,4 @@ def event_awaited(event: Mapping[str, Any]) -> str:
     if found is None or about.get("kind") != "Pod" or not _is_barrier(found):
         return ""
     job, pod = found["whole"] or found["name"], str(about.get("name") or "")
-    return sentence(job, found["key"] or "") if _MEMBER.fullmatch(pod.removeprefix(job)) else ""
+    return sentence(job, found["key"] or "") if _is_member(pod, job) else ""

@@ -102,7 +102,7 @@ class Failure(Wire):
     failure_class: Annotated[
         str | None,
         doc(
-            "OOM, Evicted, Preempted, NodeLost, NodeShutdown, UserError, Image, Config, StartTimeout, "
+            "OOM, Evicted, Preempted, NodeLost, NodeShutdown, UserError, Image, Config, Mount, StartTimeout, "
             "RendezvousTimeout, Hung …"
         ),
     ] = None

@@ -96,8 +96,8 @@ class Rollout(Wire):
 
 ONE_DEFAULT = Rule(
     "!has(self.default) || !has(self.model) || self.model == ''",
-    "spec.model is short for spec.default.model: set one of spec.model and spec.default and remove the other, "
-    """as with kubectl patch --type=merge -p '{"spec":{"default":null}}'""",
+    "spec.model is short for spec.default.model: set one of spec.model and spec.default and remove the other, with "
+    """kubectl patch --type=merge -p '{"spec":{"model":null}}' or '{"spec":{"default":null}}'""",
 )
 
 

@@ -221,6 +221,9 @@ class SampleSetStatus(Wire):
         str | None, doc("Where the data comes from: set with the first file that an import has copied.")
     ] = None
     sync_attempts: Annotated[Int32 | None, doc("How often the import was tried again after it had failed.")] = None
+    retried_at: Annotated[
+        str | None, doc("Value of the annotation paddlepaddle.org/retry-at that was last followed.")
+    ] = None
     reads: Annotated[list[ReadReport] | None, doc("How jobs read the set, newest last.")] = None
 
 

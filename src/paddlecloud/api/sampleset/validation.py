@@ -47,7 +47,9 @@ def uri_problem(uri: str) -> str | None:
         return f"{ADDRESS_FORM}: this one names no bucket or host"
     if scheme in ("http", "https"):
         return None if rest.split("?")[0].endswith(ARCHIVES) else f"{scheme} sources must end in {', '.join(ARCHIVES)}"
-    return None if scheme in SCHEMES else f"scheme {scheme} is unknown: use one of {', '.join(SCHEMES)}"
+    if scheme in SCHEMES:
+        return None
+    return f"scheme {scheme} is unknown: use http or https for an archive, or one of {', '.join(SCHEMES)}"
 
 
 def _name(name: str) -> Iterator[Problem]:

@@ -21,7 +21,8 @@ from paddlecloud.cache.errors import Cancelled, WorkFailed
 from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.progress import Task
-from paddlecloud.cache.sync.landing import UNFINISHED, has_time_of, hash_of, land
+from paddlecloud.cache.sync.drafts import Drafts
+from paddlecloud.cache.sync.landing import has_time_of, hash_of, land
 from paddlecloud.cache.sync.ledger import Ledger
 from paddlecloud.cache.sync.limiter import Limiter
 from paddlecloud.cache.sync.patterns import Selection
@@ -48,6 +49,7 @@ class Copier:
     single_name: str = ""
     """Name for a source that is one file."""
     _tree: Confined = field(init=False)
+    _drafts: Drafts = field(init=False)
     _ledger: Ledger = field(init=False)
     _limit: Limiter | None = field(init=False)
     _abort: Exception | None = field(default=None, init=False)
@@ -58,6 +60,7 @@ class Copier:
 
     def __post_init__(self) -> None:
         self._tree = Confined(self.root)
+        self._drafts = Drafts(self.root)
         self._ledger = Ledger(self.manifest)
         self._limit = Limiter(self.options.bwlimit * 1_000_000 / 8, self.task.pause) if self.options.bwlimit else None
 
@@ -65,13 +68,12 @@ class Copier:
         """Raises `WorkFailed` when not everything was copied, `StorageError` when the source cannot be listed."""
         options = self.options
         selection = Selection(include=options.include, exclude=options.exclude, start=options.start, end=options.end)
-        self._clean_up()
+        self._drafts.open()
         try:
             seen = self._copy_all(selection)
         finally:
             self._ledger.close()
-            self._clean_up()
-            self._leave()
+            self._drafts.close()
         self._judge()
         if options.delete_dst:
             self.task.progress.deleted = delete_others(
@@ -150,7 +152,7 @@ class Copier:
     # Workers
 
     def _work(self, waiting: queue.Queue[Entry | None]) -> None:
-        draft = f"{UNFINISHED}/{threading.get_native_id()}"
+        draft = f"{self._drafts.name}/{threading.get_native_id()}"
         while (entry := waiting.get()) is not None:
             if self._ended():
                 continue
@@ -177,6 +179,8 @@ class Copier:
 
     def _take(self, entry: Entry, draft: str) -> None:
         """Do with one entry what the options say."""
+        if entry.refused:
+            raise WorkFailed(entry.refused)
         target, dry = self._target(entry), self.options.dry
         parts = target.split("/")
         if not target or any(part in ("", ".", "..") for part in parts) or parts[0] == OWN or "\0" in target:
@@ -238,17 +242,6 @@ class Copier:
         rest = self.task.progress.bytes_total - self.task.progress.bytes
         needs = f"{free} bytes are free, at least {rest} more are needed"
         return f"{error.strerror} on {self.root}: {needs}; make room and run again"
-
-    def _clean_up(self) -> None:
-        folder = os.path.join(self.root, UNFINISHED)
-        shutil.rmtree(folder, ignore_errors=True)
-        os.makedirs(folder, exist_ok=True)
-
-    def _leave(self) -> None:
-        """Pods see the set: no folder of ours stays in it, unless something of ours lies there."""
-        for folder in (UNFINISHED, OWN):
-            with contextlib.suppress(OSError):
-                os.rmdir(os.path.join(self.root, folder))
 
     def _flush(self) -> None:
         """Have the disk write everything once, instead of once per file."""

@@ -6,13 +6,10 @@ import hashlib
 import os
 from collections.abc import Iterable
 
-from paddlecloud.cache.confine import OWN
 from paddlecloud.cache.errors import WorkFailed
 from paddlecloud.cache.manifest import File
 from paddlecloud.storage.sources import CHUNK, Entry
 
-UNFINISHED = f"{OWN}/unfinished"
-"""The folder of drafts, below the data folder: a rename from there is never a copy."""
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

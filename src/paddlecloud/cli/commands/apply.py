@@ -150,7 +150,9 @@ def _wait(session: Session, done: list[Applied]) -> int:
     code = OK
     for applied in done:
         left = None if deadline is None else max(0.001, deadline - time.monotonic())
-        result = wait_for(session, applied.place, settled_goal(), timeout=left)
+        before = (applied.before or {"metadata": {}})["metadata"].get("generation")
+        goal = settled_goal(changed=before != applied.after["metadata"].get("generation"))
+        result = wait_for(session, applied.place, goal, timeout=left)
         if result.state == "ready":
             session.note(f"{applied.place.display} ready")
             if result.message:

@@ -114,13 +114,40 @@ def _arguments(session: Session, command: command_table.Command, given: list[str
             return [f"{kind}/{name}" for name in _names(session, kind)]
         if given:
             return _names(session, given[0].partition("/")[0])
-        return sorted({entry.resource.plural for entry in session.api.discovery() if "list" in entry.verbs})
+        if command.name == "explain" and "." in current:
+            return _fields(session, current)
+        return _kinds(session, short=bool(current))
     after_a_word = _AFTER_A_WORD.get(command.takes)
     return after_a_word(session, given) if after_a_word else ()
 
 
+def _kinds(session: Session, *, short: bool) -> list[str]:
+    """By their plural; with `short`, for a word that has begun, by their short names as well."""
+    listed = [entry for entry in session.api.discovery() if "list" in entry.verbs]
+    return sorted({name for one in listed for name in (one.resource.plural, *(one.short_names if short else ()))})
+
+
+def _fields(session: Session, current: str) -> list[str]:
+    """The fields of the kind, or field, before the last dot."""
+    from paddlecloud.cli.objects.schema import children, descend, fetch
+
+    before = current.rpartition(".")[0]
+    kind, *path = before.split(".")
+    resource = session.api.entry(kind).resource
+    document = fetch(session.api, resource)
+    return [f"{before}.{field.path[-1]}" for field in children(document, descend(document, resource, path))]
+
+
 def _sets(session: Session, given: list[str]) -> list[str]:
     return _names(session, "samplesets") if len(given) == 1 else []
+
+
+def _runs(session: Session, given: list[str]) -> list[str]:
+    """Of pipelines; `run` and `schedule` take files, which the shell completes."""
+    return _names(session, "workflows") if given and given[0] in _OF_RUNS else []
+
+
+_OF_RUNS = frozenset({"show", "logs", "retry", "stop", "resume", "diff", "cache"})
 
 
 def _nodes(session: Session, given: list[str]) -> list[str]:
@@ -144,6 +171,7 @@ def _of_kind(session: Session, given: list[str]) -> list[str]:
 _AFTER_A_WORD: dict[str, Callable[[Session, list[str]], Iterable[str]]] = {
     "sets": _sets,
     "nodes": _nodes,
+    "runs": _runs,
     "images": _images,
     "names": _of_kind,
 }

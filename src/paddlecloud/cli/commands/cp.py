@@ -51,8 +51,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
     remote = source if source.subject else destination
     if remote.namespace:
         args.namespace = remote.namespace
-    with attempting(f"copy {args.source} to {args.destination}"):
+    hints: dict[str, str] = {}
+    with attempting(f"copy {args.source} to {args.destination}", hints=hints):
         member = one_pod(session, remote.subject, rank=args.rank)
+        hints["BadRequest"] = f"pdc describe pod/{member.name}"
         moved = _copy(session, member, source, destination)
     if fmt.name:
         body = {"pod": member.name, "source": args.source, "destination": args.destination, "archiveBytes": moved}
@@ -87,7 +89,7 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
 
     try:
         if source.subject:
-            copying.download(start, source.path, Path(destination.path), moved=meter.add, tell=session.warn)
+            copying.download(start, source.path, Path(destination.path), moved=meter.add, warn=session.warn)
         else:
             copying.upload(start, Path(source.path), destination.path, moved=meter.add)
     except copying.CopyError as error:

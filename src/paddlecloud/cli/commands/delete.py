@@ -152,9 +152,13 @@ def _uid(answer: Object) -> str:
 
 
 def _note_kept_data(session: Session, gone: list[tuple[ObjectRef, Object]]) -> None:
-    """The data of a SampleSet outlives it. Where it is a folder of this machine there is a command to remove it."""
+    """The data of a SampleSet outlives it. Where it is a folder of this machine there is a command to remove it.
+
+    A set that was gone at once, which a Status answers, had no finalizer yet: nothing was made of it."""
     for where, answer in gone:
-        if where.resource == SAMPLESETS and (answer.get("status") or {}).get("driver") == "local":
+        if where.resource != SAMPLESETS or answer.get("kind") == "Status":
+            continue
+        if (answer.get("status") or {}).get("driver") == "local":
             command = f"pdc sampleset rm-data {where.name} -n {where.namespace}"
             session.note(f"the data of SampleSet {where.name} is kept: `{command}` removes it")
 

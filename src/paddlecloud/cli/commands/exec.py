@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
+import shlex
 import sys
 from contextlib import ExitStack
 
@@ -41,8 +42,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
     tty = args.tty and _has_terminal(session)
     if fmt.name and (args.stdin or tty):
         raise UsageError("-o collects the output, so -i and -t make no sense with it", next="leave -o out")
-    with attempting(f"run {command[0]} in {args.subject}"):
+    hints: dict[str, str] = {}
+    with attempting(f"run {command[0]} in {args.subject}", hints=hints):
         member = one_pod(session, args.subject, rank=args.rank)
+        hints["BadRequest"] = f"pdc describe pod/{member.name}"
         if fmt.name:
             code, out, err = asyncio.run(_collect(session, member, command))
             body = {"pod": member.name, "command": command, "exitCode": code, "stdout": out, "stderr": err}
@@ -53,7 +56,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 
 def _command(args: argparse.Namespace) -> list[str]:
     if args.words:
-        given = " ".join([*args.words, *args.after_dashes])
+        given = shlex.join([*args.words, *args.after_dashes])
         raise UsageError("what to run comes after --", next=f"pdc exec {args.subject} -- {given}")
     if not args.after_dashes:
         raise UsageError("there is no program to run", why=USAGE, next="pdc exec --help")
@@ -130,7 +133,7 @@ def _spawn(tasks: set[asyncio.Task[None]], work: object) -> None:
 
 
 def _settled(task: asyncio.Task[None]) -> None:
-    """A side that could not be served ends with the connection, and the reader of the output tells how."""
+    """A side that could not be served ends with the connection, and the reader of the output reports how."""
     if not task.cancelled():
         task.exception()
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from paddlecloud.cli.failures import attempting
+from paddlecloud.cli.failures import NOT_FOUND, CliError, attempting
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.phrases import LANGUAGES, preferred, say
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
 
 USAGE = "pdc explain KIND/NAME, JOB or KIND[.FIELD…]"
 COLOURS = {"ok": "green", "failed": "red"}
@@ -38,7 +39,21 @@ def run(session: Session, args: argparse.Namespace) -> int:
         subject = args.subject
         if "." not in subject:
             [subject] = targets.with_jobs(session.api, [subject], session.namespace)
+            _refuse_unknown(session, subject)
         return _object(session, args, subject, fmt) if "/" in subject else _field(session, args, fmt)
+
+
+def _refuse_unknown(session: Session, word: str) -> None:
+    """A word that is no kind was rather meant as the name of a job."""
+    if "/" in word:
+        return
+    try:
+        session.api.entry(word)
+    except UnknownKind as error:
+        text = f"there is no PaddleJob {word} in namespace {session.namespace}, and {error}"
+        raise CliError(
+            text, next="pdc get pdj, or KIND/NAME for an object of another kind", exit_code=NOT_FOUND
+        ) from None
 
 
 def _object(session: Session, args: argparse.Namespace, subject: str, fmt: output.Format) -> int:

@@ -114,8 +114,8 @@ def build_named(session: Session, store: ImageStore, name: str, *, written: Path
     began = time.monotonic()
     quiet = bool(session.args.output)
     try:
-        with progress.working(f"building {name}", quiet=quiet) as tell:
-            environment = asyncio.run(store.build(name, progress=tell))
+        with progress.working(f"building {name}", quiet=quiet) as show:
+            environment = asyncio.run(store.build(name, progress=show))
     except ImageUnavailable as error:
         raise _failure(store, name, error, written=written, shown=not quiet) from error
     recipe = store.find(name)

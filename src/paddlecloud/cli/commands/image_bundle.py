@@ -154,8 +154,8 @@ def _import(session: Session, data: Path, file: Path, *, force: bool) -> list[di
     store = image.store_of(data)
     quiet = bool(session.args.output)
     with recipes.staging(data) as staging:
-        with progress.working(f"reading {file}", quiet=quiet) as tell:
-            tell(f"reading {file}, {progress.size(file.stat().st_size)}")
+        with progress.working(f"reading {file}", quiet=quiet) as show:
+            show(f"reading {file}, {progress.size(file.stat().st_size)}")
             unpack(file, staging / "bundle", name=str(file))
             images = read_bundle(staging / "bundle")
             plans = [store.plan(one.recipe) for one in images]
@@ -225,8 +225,8 @@ def _take(session: Session, store: ImageStore, one: ImportedImage, plan: ImagePl
     names = name + (f" (also {', '.join(others)})" if others else "")
     quiet = bool(session.args.output)
     began = time.monotonic()
-    with progress.working(f"importing {names}", quiet=quiet) as tell:
-        asyncio.run(Builder(layers).build(one.offline(plan), progress=tell))
+    with progress.working(f"importing {names}", quiet=quiet) as show:
+        asyncio.run(Builder(layers).build(one.offline(plan), progress=show))
     if not quiet:
         session.print(f"{names} {'is up to date' if ready else f'imported in {time.monotonic() - began:.1f} s'}")
     return {"names": list(plan.names), "id": plan.image_id, "built": not ready}

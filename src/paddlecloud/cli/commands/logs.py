@@ -1,8 +1,8 @@
-"""`pdc logs`: of a job, a pod or a service; several pods are merged by time and each line tells its rank or its pod.
+"""`pdc logs`: of a job, a pod or a service; several pods are merged by time and each line has its rank or its pod.
 
 Without --rank or --all-ranks a job shows its rank 0; one that failed shows the pod that made it fail. A service shows
-all of its pods, those of its canary too. Ctrl-C detaches and never ends the job. With -f the exit code is the job's: 0
-completed, 100 failed, 103 deleted.
+all of its pods, those of its canary too, and a workflow those of all its steps. Ctrl-C detaches and never ends the job.
+With -f the exit code is the job's: 0 completed, 100 failed, 103 deleted.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.logs import Options, merged
 
 SERVICE = "PaddleService"
+WITHOUT_RANKS = (SERVICE, "Workflow")
+"""Kinds of which every pod counts: one answers as well as another, or each does a step of its own."""
 ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
 
 
@@ -46,10 +48,12 @@ def run(session: Session, args: argparse.Namespace) -> int:
     options = Options(tail=args.tail, since=args.since, previous=args.previous, container=args.container)
     if args.rank is not None:
         members.parse_ranks(args.rank)
-    with attempting(f"read the logs of {args.subject}"):
+    hints: dict[str, str] = {}
+    with attempting(f"read the logs of {args.subject}", hints=hints):
         place, owner = find(session, args.subject)
-        if owner.get("kind") == SERVICE and args.rank is None:
-            args.all_ranks = True  # requests go to all of its pods, and those have no ranks
+        hints["BadRequest"] = f"pdc describe {place.display}"  # a container that waits, or that there is not
+        if owner.get("kind") in WITHOUT_RANKS and args.rank is None:
+            args.all_ranks = True
         writer = Writer(session, as_json=fmt.name == "json")
         ended = outcome.finished(owner) if args.follow else None
         if args.follow and (ended is None or members.members_of(session, owner)):
@@ -63,6 +67,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         writer.introduce(chosen)
         for line in session.api.each(merged(session.api.client, chosen, options)):
             writer.write(line)
+        writer.close()
     return ended.exit_code if ended else OK
 
 

@@ -1,7 +1,7 @@
 """`pdc node`: nodes of the embedded platform beyond the machine itself, and their loss.
 
   pdc node add NAME… [--simulated] [--capacity cpu=8,nvidia.com/gpu=4] [--labels a=b] [--taint k=v:NoSchedule]
-  pdc node rm NAME…                        its pods leave first
+  pdc node rm NAME…                        its pods leave first; those of DaemonSets go with it
   pdc node fail NAME…                      lose it: no heartbeat, its processes gone
   pdc node restore NAME…                   a lost node comes back
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from paddlecloud.cli.failures import CONFLICT, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
@@ -23,11 +23,13 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.pods import is_finished
-from paddlecloud.kube.resource import NODES, PODS, Object
+from paddlecloud.kube.resource import DAEMONSETS, NODES, PODS, Object, controller_of
 from paddlecloud.local.nodes.marks import FAILED, NODE_KIND, SIMULATED, VIRTUAL
 from paddlecloud.sdk.outcome import is_true
 
 POLL = 0.1
+MOST_NAMES = 5
+"""Pods that one message names."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -81,7 +83,7 @@ def run_add(session: Session, args: argparse.Namespace, name: str) -> Object:
     session.api.do(client.create(NODES, node))
     if "status" in node:
         session.api.do(client.patch(NODES, name, {"status": node["status"]}, subresource="status"))
-    _wait(session, args, f"node/{name} is not ready", lambda: _is_ready(_get(session, name)))
+    _wait(session, args, name, lambda: _not_ready(session, name))
     return {"name": name, "kind": kind, "result": "added"}
 
 
@@ -99,10 +101,11 @@ def run_rm(session: Session, args: argparse.Namespace, name: str) -> Object:
         session.confirm(f"Remove node {name} and the {len(pods)} pods on it?")
     client = session.api.client
     session.api.do(client.patch(NODES, name, {"spec": {"unschedulable": True}}))
-    for pod in pods:
+    leaving = [pod for pod in pods if (controller_of(pod) or {}).get("kind") != DAEMONSETS.kind]
+    for pod in leaving:
         _delete_pod(session, pod)
     if FAILED not in (node["metadata"].get("annotations") or {}):
-        _wait(session, args, f"pods of node/{name} have not ended", lambda: not _pods(session, name))
+        _wait(session, args, name, lambda: _not_ended(session, name, leaving))
     session.api.do(client.delete(NODES, name))
     return {"name": name, "result": "removed", "pods": len(pods)}
 
@@ -114,14 +117,14 @@ def run_fail(session: Session, args: argparse.Namespace, name: str) -> Object:
         session.confirm(f"Lose node {name} with the {len(pods)} pods on it?")
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     _mark(session, name, moment)
-    _wait(session, args, f"node/{name} still counts as ready", lambda: not _is_ready(_get(session, name)))
+    _wait(session, args, name, lambda: f"node/{name} still counts as ready" if _is_ready(session, name) else "")
     return {"name": name, "result": "lost", "pods": len(pods)}
 
 
 def run_restore(session: Session, args: argparse.Namespace, name: str) -> Object:
     _get(session, name)
     _mark(session, name, None)
-    _wait(session, args, f"node/{name} is not ready", lambda: _is_ready(_get(session, name)))
+    _wait(session, args, name, lambda: _not_ready(session, name))
     return {"name": name, "result": "restored"}
 
 
@@ -147,15 +150,30 @@ def _delete_pod(session: Session, pod: Object) -> None:
         pass  # it ended by itself
 
 
-def _is_ready(node: Object) -> bool:
-    return is_true(node, "Ready")
+def _is_ready(session: Session, name: str) -> bool:
+    return is_true(_get(session, name), "Ready")
 
 
-def _wait(session: Session, args: argparse.Namespace, what: str, check: Any) -> None:
+def _not_ready(session: Session, name: str) -> str:
+    return "" if _is_ready(session, name) else f"node/{name} is not ready"
+
+
+def _not_ended(session: Session, name: str, leaving: Sequence[Object]) -> str:
+    """As `kubectl drain`, of the pods that were there: those of DaemonSets, and others that tolerate a cordoned node,
+    come back until the node is gone."""
+    uids = {pod["metadata"]["uid"] for pod in leaving}
+    left = [pod["metadata"] for pod in _pods(session, name) if pod["metadata"]["uid"] in uids]
+    listed = ", ".join(f"{meta['namespace']}/{meta['name']}" for meta in left[:MOST_NAMES])
+    more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
+    return f"pods of node/{name} have not ended: {listed}{more}" if left else ""
+
+
+def _wait(session: Session, args: argparse.Namespace, name: str, pending: Callable[[], str]) -> None:
+    """Until nothing is pending; otherwise its sentence is the error."""
     deadline = time.monotonic() + args.timeout
-    while not check():
+    while what := pending():
         if time.monotonic() > deadline:
-            raise CliError(f"{what} after {args.timeout:g} s", next="pdc describe node NAME", exit_code=TIMEOUT)
+            raise CliError(f"after {args.timeout:g} s {what}", next=f"pdc describe node {name}", exit_code=TIMEOUT)
         time.sleep(POLL)
 
 

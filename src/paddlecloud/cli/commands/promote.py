@@ -25,6 +25,7 @@ from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, 
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import members_of
+from paddlecloud.cli.objects.outcome import failed_beside, standing_in
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.why import SELF_EXPLAINING, why
 from paddlecloud.cli.parsing import Parsers
@@ -95,7 +96,7 @@ def _why_not_ready(session: Session, service: Object, state: Object) -> str:
 
 def run_rollback(session: Session, args: argparse.Namespace) -> int:
     where, service = _find(session, args)
-    if (service.get("spec") or {}).get("canary"):
+    if (service.get("spec") or {}).get("canary") and not failed_beside(service):
         return _patch(session, args, where, service, {"canary": None, "canaryTrafficPercent": None}, "canary withdrawn")
     before = _previous(session, where, service)
     if before is None:
@@ -107,7 +108,8 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
         )
     endpoint = dict(json.loads(before.source))
     current = _current(service)
-    done = f"rolled back from {current} to {before.name} ({_content(endpoint)})"
+    origin = f" from {current}" if current != before.name else ""  # no revision was made of a spec that is refused
+    done = f"rolled back{origin} to {before.name} ({_content(endpoint)})"
     if note := _of_folder(session, before, str(endpoint.get("model") or "")):
         session.note(f"{where.display}: {note}")
     return _patch(session, args, where, service, _as_default(service, endpoint), done)
@@ -156,9 +158,11 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[ObjectRef, Object
 
 
 def _previous(session: Session, where: ObjectRef, service: Object) -> _Earlier | None:
-    """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets."""
+    """The endpoint of the default before the present one, from what was made of it: revisions, or ReplicaSets.
+
+    The one that serves, where that is not of the present spec."""
     selector = f"{SERVICE}={where.name},{ENDPOINT}=default"
-    current = _current(service)
+    current, serving = _current(service), standing_in(service)
     if not current:
         return None  # its first revision is being made, and could be taken for an earlier one
     with attempting(f"read the revisions of {where.display}"):
@@ -168,8 +172,10 @@ def _previous(session: Session, where: ObjectRef, service: Object) -> _Earlier |
                 made = [read(found) for found in session.api.do(call).items]
             except NotFound:
                 continue  # no Knative here, and so no revisions
+            if current == serving and (found := [one for one in made if one.name == serving]):
+                return found[0]  # the present spec was refused
             tried = {found.source for found in made if found.name == current}  # also by attempts before a retry
-            for earlier in sorted(made, key=lambda earlier: earlier.age, reverse=True):
+            for earlier in sorted(made, key=lambda earlier: (earlier.name == serving, earlier.age), reverse=True):
                 if earlier.name not in ("", current) and earlier.source and earlier.source not in tried:
                     return earlier
     return None

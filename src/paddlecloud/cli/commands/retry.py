@@ -1,5 +1,5 @@
-"""`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now; try a PaddleService
-again at once whose newest revision failed or whose roll-out went back.
+"""`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now; try again at once the
+failed import of a SampleSet, and a PaddleService whose newest revision failed or whose roll-out went back.
 
 It writes the annotation `paddlepaddle.org/retry-at`, as `kubectl annotate` can, and waits until the controller has
 taken it up (`status.retriedAt`). Retries and deadlines are counted anew; a training program that wrote a checkpoint
@@ -20,7 +20,7 @@ from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLEJOBS, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLEJOBS, SAMPLESETS, Object
 from paddlecloud.kube.times import parse_rfc3339, rfc3339_micro
 from paddlecloud.sdk.outcome import SERVICE_REFUSALS
 
@@ -32,7 +32,10 @@ KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("retry", description=__doc__)
     parser.add_argument(
-        "words", nargs="+", metavar="JOB", help="name of a PaddleJob, pdj/NAME, samplejob/NAME or pds/NAME"
+        "words",
+        nargs="+",
+        metavar="JOB",
+        help="name of a PaddleJob, pdj/NAME, samplejob/NAME, sampleset/NAME or pds/NAME",
     )
     parser.set_defaults(run=run)
 
@@ -47,7 +50,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         output.print_objects(session, objects, fmt, single=len(objects) == 1)
         return 0
     for place, _ in again:
-        session.print(f"{place.display} {'is tried again' if _is_service(place) else 'runs again'}")
+        session.print(f"{place.display} {'is tried again' if place.resource.kind in LASTING else 'runs again'}")
     session.note(f"to follow it: {_follow(again[0][0])}" if len(again) == 1 else "to see them: pdc ps")
     return 0
 
@@ -55,23 +58,19 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def _follow(place: ObjectRef) -> str:
     if place.resource.full_name == PADDLEJOBS.full_name:
         return f"pdc logs -f {place.name}"
-    if _is_service(place):
+    if place.resource.kind in LASTING:
         return f"pdc wait {place.display} --for=condition=Ready"
     return f"pdc wait {place.display} --for=finished"
-
-
-def _is_service(place: ObjectRef) -> bool:
-    return place.resource.kind == PADDLESERVICES.kind
 
 
 def _finished(session: Session, word: str) -> tuple[ObjectRef, Object]:
     entry, name = targets.one(session.api, [word if "/" in word else f"pdj/{word}"], usage="pdc retry JOB")
     place = ObjectRef(entry.resource, name, session.namespace)
-    if _is_service(place):
-        return place, _failing(session, place)
+    if place.resource.kind in LASTING:
+        return place, LASTING[place.resource.kind](session, place)
     allowed = KINDS.get(entry.resource.full_name)
     if allowed is None:
-        why = "only a PaddleJob, a SampleJob or a PaddleService can"
+        why = "only a PaddleJob, a SampleJob, a SampleSet or a PaddleService can"
         raise UsageError(f"{place.display} cannot be retried", why=why, next="pdc ps")
     job = session.api.do(session.api.client.get(place.resource, name, place.namespace))
     ended = outcome.finished(job)
@@ -123,6 +122,24 @@ def _failing(session: Session, place: ObjectRef) -> Object:
             reason="NotFailed",
         )
     return service
+
+
+def _failed_import(session: Session, place: ObjectRef) -> Object:
+    found = session.api.do(session.api.client.get(place.resource, place.name, place.namespace))
+    phase = (found.get("status") or {}).get("phase")
+    if phase != "SyncFailed":
+        raise CliError(
+            f"{place.display} has nothing to try again",
+            why=f"only a failed import is, and the set is {phase or 'new'}",
+            next=f"pdc explain {place.display}; to copy its source again: pdc samplejob sync {place.name}",
+            exit_code=CONFLICT,
+            reason="NotFailed",
+        )
+    return found
+
+
+LASTING = {PADDLESERVICES.kind: _failing, SAMPLESETS.kind: _failed_import}
+"""Kinds that do not end: what of them can be tried again."""
 
 
 def _is_invalid(job: Object) -> bool:

@@ -56,22 +56,32 @@ def add_commands(parsers: Parsers) -> None:
     )
     parser.add_argument("--retries", type=number(0), default=0, metavar="N", help="restart N times on failure")
     parser.add_argument("-d", "--detach", action="store_true", help="do not follow the logs")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be created")
+    parser.add_argument(
+        "--dry-run",
+        nargs="?",
+        const="client",
+        default="none",
+        choices=("none", "client", "server"),
+        help="print what would be created; =server has the API server check it as well",
+    )
     parser.set_defaults(run=run, after_dashes=[], rank=None, all_ranks=True, timestamps=False, data=None)
 
 
 def run(session: Session, args: argparse.Namespace) -> int:
-    follows = not (args.detach or args.dry_run)
+    dry = args.dry_run != "none"
+    follows = not (args.detach or dry)
     fmt = output.parse_format(args.output, ("", "json") if follows else ("", *output.OBJECTS))
     output.check(fmt)
     command = _command(args)
     with attempting("run the job"):
         training = _training(session, args, command)
-        if args.dry_run:
+        if args.dry_run == "client":
             return _show(session, _named(session, training), fmt)
         _check_volumes(session, training)
         _question_image(session, args.image)
-        created = _create(session, training)
+        created = _create(session, training, dry_run=dry)
+    if dry:
+        return _show(session, created, fmt)
     if not follows:
         if fmt.name:
             return _show(session, created, fmt)
@@ -138,7 +148,6 @@ def _question_image(session: Session, image: str | None) -> None:
         return
     from paddlecloud.cli.commands.image import store_of
     from paddlecloud.cli.objects.embedded import data_of
-    from paddlecloud.kube.nearest import question
     from paddlecloud.local.images.shipped import missing_package
 
     store = store_of(data_of(session))
@@ -146,18 +155,17 @@ def _question_image(session: Session, image: str | None) -> None:
         if missing := missing_package(image):
             session.warn(missing)
             return
-        meant = question(image, (name for recipe in store.recipes() for name in recipe.names))
-        advice = meant or f"write one, then: pdc image build -f image.yaml -t {image}"
+        advice = store.meant(image) or f"write one, then: pdc image build -f image.yaml -t {image}"
         session.warn(f'no recipe answers for image "{image}"; {advice}')
 
 
-def _create(session: Session, training: Training) -> Object:
+def _create(session: Session, training: Training, *, dry_run: bool) -> Object:
     """A derived name that somebody took meanwhile is counted on; a given one is the user's to change."""
     api = session.api
     for _ in range(TRIES):
         wanted = _named(session, training)
         try:
-            return api.do(api.client.create(PADDLEJOBS, wanted, field_validation="Strict"))
+            return api.do(api.client.create(PADDLEJOBS, wanted, field_validation="Strict", dry_run=dry_run))
         except AlreadyExists:
             if session.args.name:
                 raise CliError(

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from paddlecloud.api.samplejob import decode, validate
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.placing import ObjectRef
@@ -42,6 +43,7 @@ FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
         "force-update": ("force-update", bool),
         "delete-dst": ("delete-dst", bool),
         "dry": ("dry", bool),
+        "no-https": ("no-https", bool),
     },
     "warmup": {
         "strategy": ("strategyName", str),
@@ -71,6 +73,7 @@ HELP = {
     "force-update": "sync: copy everything again",
     "delete-dst": "sync: delete in the set what the source does not have",
     "dry": "sync: only say what would be copied",
+    "no-https": "sync: the object store has plain http, such as a local MinIO",
     "strategy": "warmup: sequence, random or sampler",
     "file": "warmup: file inside the set that lists what to warm up",
     "batch-size": "warmup: samples per batch and rank",
@@ -93,7 +96,9 @@ def add_commands(parsers: Parsers) -> None:
             parser.add_argument(f"--{flag}", action="store_true", default=None, help=HELP[flag])
         else:
             parser.add_argument(f"--{flag}", type=kind, help=HELP[flag])
-    parser.add_argument("--secret", default="none", help="sync: Secret with the keys of the source (default: none)")
+    parser.add_argument(
+        "--secret", help="sync: Secret with the keys of the source (default: the set's own; with --source: none)"
+    )
     parser.add_argument("--name", help="name of the job (default: made up, and deleted a day after its end)")
     parser.add_argument("--schedule", metavar="CRON", help='make a job each time it is due, as "30 2 * * *"')
     parser.add_argument("--terminate", action="store_true", help="first end what the cache servers are doing")
@@ -127,7 +132,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(ended)], fmt, single=True)
     elif waits:
-        _tell(session, place, ended)
+        _report_end(session, place, ended)
     failed = waits and ended["status"]["phase"] == "Failed"
     return JOB_FAILED if failed else 0
 
@@ -149,8 +154,8 @@ def build(args: argparse.Namespace, namespace: str) -> Object:
     spec: Object = {"type": args.type, "sampleSetRef": {"name": args.set}}
     if options:
         spec[f"{args.type}Options"] = options
-    if args.type == "sync":
-        spec["secretRef"] = {"name": args.secret}
+    if args.type == "sync" and (args.secret or args.source):
+        spec["secretRef"] = {"name": args.secret or "none"}
     if args.terminate:
         spec["terminate"] = True
     if args.schedule is not None:
@@ -158,12 +163,15 @@ def build(args: argparse.Namespace, namespace: str) -> Object:
     elif not args.name:
         spec["ttlSecondsAfterFinished"] = KEPT_SECONDS
     called = {"name": args.name} if args.name else {"generateName": f"{args.set}-{args.type}-"}
-    return {
+    body: Object = {
         "apiVersion": SAMPLEJOBS.api_version,
         "kind": SAMPLEJOBS.kind,
         "metadata": {**called, "namespace": namespace},
         "spec": spec,
     }
+    if problems := validate(decode(body)):
+        raise UsageError(str(problems[0]), why="nothing was created", next="pdc samplejob --help")
+    return body
 
 
 def _schedule(text: str) -> str:
@@ -201,7 +209,7 @@ def _follow(session: Session, place: ObjectRef, args: argparse.Namespace) -> Obj
             ) from late
 
 
-def _tell(session: Session, place: ObjectRef, job: Object) -> None:
+def _report_end(session: Session, place: ObjectRef, job: Object) -> None:
     status = job["status"]
     text = status.get("message") or ""
     if status["phase"] == "Failed":

@@ -145,7 +145,7 @@ def _speed(session: Session, args: argparse.Namespace) -> float:
 
 
 def _of_set(session: Session, name: str) -> dict[str, Any]:
-    """What the set itself tells: its size, its partitions, the quotas of its levels."""
+    """What the set itself reports: its size, its partitions, the quotas of its levels."""
     with attempting(f"read SampleSet {name}"):
         name = targets.name_in(session.api, name, SAMPLESETS)
         found: Object = session.api.do(session.api.client.get(SAMPLESETS, name, session.namespace))

@@ -5,7 +5,8 @@ NAME:VERSION in a model store. On the embedded platform a folder of this machine
 version put into it is taken up by itself. Another model takes the place of a service only when --name names it.
 
 Exit codes: 0 it answers; 100 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
-it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME.
+it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME. Where the new model of a service does not
+start, the earlier one goes on serving: pdc rollback NAME.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
 from paddlecloud.sdk.outcome import SERVICE_REFUSALS, service_failure
+from paddlecloud.sdk.ownership import SERVE_MANAGER
 
-MANAGER = "pdc-serve"
 REFUSED = "refused"
 
 
@@ -80,8 +81,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         if ended.exit_code != OK:
             if ended.state == REFUSED and before is None:
                 raise _withdrawn(session, place, ended)
-            session.note(f"error: {output.name_of(made)} does not answer: {ended.message or ended.state}")
-            session.note(f"next:  pdc describe pds/{place.name}; to remove it: pdc delete pds/{place.name}")
+            _say_why_not(session, place, ended, before)
             return ended.exit_code
         served = session.api.do(session.api.client.get(PADDLESERVICES, place.name, place.namespace))
     if fmt.name:
@@ -162,13 +162,22 @@ def _name(model: str) -> str:
 
 def _apply(session: Session, wanted: Object, before: Object | None) -> Object:
     client, name, namespace = session.api.client, wanted["metadata"]["name"], wanted["metadata"]["namespace"]
-    if before is not None and (before.get("spec") or {}).get("default"):  # of a file; the two exclude each other
+    default = ((before or {}).get("spec") or {}).get("default") or {}
+    if default.get("model"):
+        wanted = _as_default(wanted)
+    elif default:  # an image, which excludes a model
         change = {"spec": {"default": None, "model": wanted["spec"]["model"]}}
         session.api.do(client.patch(PADDLESERVICES, name, change, namespace=namespace))
     applied = client.patch(
-        PADDLESERVICES, name, wanted, namespace=namespace, kind="apply", field_manager=MANAGER, force=True
+        PADDLESERVICES, name, wanted, namespace=namespace, kind="apply", field_manager=SERVE_MANAGER, force=True
     )
     return session.api.do(applied)
+
+
+def _as_default(wanted: Object) -> Object:
+    """The model as `spec.default.model`: the file that the service was made from writes that, and still applies."""
+    others = {field: value for field, value in wanted["spec"].items() if field != "model"}
+    return {**wanted, "spec": {"default": {"model": wanted["spec"]["model"]}, **others}}
 
 
 def _before(session: Session, wanted: Object) -> Object | None:
@@ -191,6 +200,20 @@ def _before(session: Session, wanted: Object) -> Object | None:
         )
     session.note(f"{output.name_of(found)} served {served or 'endpoints of its own'} until now")
     return found
+
+
+def _say_why_not(session: Session, place: ObjectRef, ended: Outcome, before: Object | None) -> None:
+    why, look = ended.message or ended.state, f"pdc describe pds/{place.name}"
+    if before is None or not outcome.is_true(before, "Ready"):
+        session.note(f"error: {place.display} does not answer: {why}")
+        session.note(f"next:  {look}; to remove it: pdc delete pds/{place.name}")
+        return
+    present = session.api.do(session.api.client.get(PADDLESERVICES, place.name, place.namespace))
+    serving = outcome.standing_in(present)
+    session.note(f"error: the new revision of {place.display} does not answer: {why}")
+    if serving:
+        session.note(f"       {serving} still serves")
+    session.note(f"next:  {look}; to go back to what was served: pdc rollback {place.name}")
 
 
 def _withdrawn(session: Session, place: ObjectRef, ended: Outcome) -> CliError:

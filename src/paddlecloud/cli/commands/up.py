@@ -89,12 +89,19 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
         durable=args.durable,
         controllers=not args.no_controllers,
     )
+    former = endpoint.kept_pipelines_port(data)
     with _failures():
         started = lifecycle.start(data, options, report=session.note)
     if started.new:
         session.note(f"platform ready in {started.seconds:.1f} s")
     if started.endpoint.port != endpoint.kept_port(data):
         _warn_of_another_port(session, data, started.endpoint.port)
+    if former and started.endpoint.pipelines not in (0, former):
+        session.warn(
+            f"port {former} of the pipelines' API was in use by another program, so it listens on "
+            f"{started.endpoint.pipelines} from now on. Scripts that name port {former} send their tokens "
+            "to that program: give them the new address"
+        )
     written = _write_users_kubeconfig(session, args, data, started)
     _show_started(session, args, data, started, written)
     return 0
@@ -138,12 +145,14 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
     if args.output:
         body = {
             "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
-            "context": kubeconfig.CONTEXT, "started": started.new,
+            "context": kubeconfig.CONTEXT, "started": started.new, "pipelines": found.pipelines_url,
         }  # fmt: skip
         output.print_report(session, "Platform", body)
         return
     session.print(f"{'started' if started.new else 'already running'}: {found.url} (pid {found.pid}, data {data})")
     session.print(f'context "{kubeconfig.CONTEXT}" written to {written}')
+    if found.pipelines_url:
+        session.print(f"pipelines: {found.pipelines_url} (the API of Kubeflow Pipelines)")
     if written != kubeconfig.users_file():
         session.note(f"to use it: export KUBECONFIG={written}")
     session.note("next: pdc get nodes, or pdc run -- python train.py    (a program of yours)")
@@ -196,6 +205,7 @@ def run_status(session: Session, args: argparse.Namespace) -> int:
     running = found.endpoint if found.state == "running" else None
     if running is not None:
         body |= {"url": running.url, "pid": running.pid, "uptimeSeconds": round(time.time() - running.started)}
+        body |= {"pipelines": running.pipelines_url} if running.pipelines_url else {}
         body |= {"residentMegabytes": found.resident >> 20, "kubeconfig": str(kubeconfig.own_file(data))}
     if fmt.name:
         output.print_report(session, "PlatformStatus", body)

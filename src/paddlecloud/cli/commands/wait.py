@@ -1,16 +1,18 @@
 """`pdc wait`: until a condition holds, a value is reached, an object is gone or a job is finished.
 
 Exit codes: 0 it happened; 124 time ran out; 8 time ran out and the scheduler says why; 100 it cannot happen any more,
-because the job or pod has ended otherwise, or because the newest revision of the service failed; for `--for=finished`
-103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finished.
+because the job or pod has ended otherwise, the spec of the set is refused, or the newest revision of the service
+failed; for `--for=finished` 103 it was deleted meanwhile, and with `--timeout=0` 101 it is not finished.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from paddlecloud.cli.failures import (
@@ -120,13 +122,15 @@ def wait_for(session: Session, place: ObjectRef, goal: Goal, *, timeout: float |
         if answer is None and obj is not None and goal.of_status:
             answer = outcome.ended_otherwise(obj, goal.condition if goal.true else "")
         if answer is None and obj is not None:
-            progress.tell(obj)
+            progress.report(obj)
         return answer
 
     try:
         return until(session.api, place, check, timeout=timeout)
     except DeadlineError as late:
         return _too_late(session, late.last, goal, timeout=timeout or 0.0)
+    finally:
+        progress.close()
 
 
 def _too_late(session: Session, last: Object | None, goal: Goal, *, timeout: float) -> Outcome:
@@ -166,7 +170,8 @@ def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
 class _Progress:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds.
 
-    A refusal is said at once: it is the last change until the user does something about it.
+    A refusal is said at once: it is the last change until the user does something about it. What comes too early is
+    said when it is time, unless something else has come meanwhile: the last change may be followed by none.
     """
 
     def __init__(self, session: Session, place: ObjectRef) -> None:
@@ -174,13 +179,31 @@ class _Progress:
         self._place = place
         self._said = ""
         self._quiet_until = time.monotonic() + FIRST_NEWS
+        self._later: threading.Timer | None = None
 
-    def tell(self, obj: Object) -> None:
+    def report(self, obj: Object) -> None:
+        self.close()
         text = why(obj, now=time.time()).text
-        due = time.monotonic() >= self._quiet_until or outcome.is_refused(obj)
-        if text != self._said and due and not self._session.args.output:
-            self._session.note(f"{self._place.display}: {text}")
-            self._said, self._quiet_until = text, time.monotonic() + NEXT_NEWS
+        if text == self._said or self._session.args.output:
+            return
+        wait = 0.0 if outcome.is_refused(obj) else self._quiet_until - time.monotonic()
+        if wait <= 0:
+            self._say(text)
+            return
+        self._later = threading.Timer(wait, self._say, (text,))  # this thread waits for the server
+        self._later.daemon = True
+        self._later.start()
+
+    def _say(self, text: str) -> None:
+        self._session.note(f"{self._place.display}: {text}")
+        self._said, self._quiet_until = text, time.monotonic() + NEXT_NEWS
+
+    def close(self) -> None:
+        """What was to be said later is no longer true, or of interest."""
+        if self._later is not None:
+            self._later.cancel()
+            self._later.join()
+            self._later = None
 
 
 def parse_goal(text: str) -> Goal:
@@ -213,9 +236,9 @@ def finished_goal() -> Goal:
     return _goal_of("finished", outcome.finished)
 
 
-def settled_goal() -> Goal:
-    """What `apply --wait` waits for."""
-    return _goal_of("ready", outcome.settled)
+def settled_goal(*, changed: bool = True) -> Goal:
+    """What `apply --wait` waits for (`outcome.settled`)."""
+    return _goal_of("ready", partial(outcome.settled, changed=changed))
 
 
 def _goal_of(text: str, judge: Callable[[Object], Outcome | None]) -> Goal:

@@ -18,10 +18,10 @@ from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.discovery import Discovery, Entry, UnknownKind
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.kube.stdlib import StdlibTransport, drive, drive_iter
+from paddlecloud.sdk.ownership import FIELD_MANAGER
 
 T = TypeVar("T")
 
-FIELD_MANAGER = "pdc"
 DISCOVERY_TTL = 600.0
 """A kind that is not in the remembered answer makes it void at once, so the age only bounds how long a removed kind or
 a changed preferred version goes unnoticed."""
@@ -137,7 +137,7 @@ class Api:
         import hashlib
 
         root = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-        # The certificate authority tells apart two platforms that used the same port one after the other.
+        # The certificate authority distinguishes two platforms that used the same port one after the other.
         identity = f"{self.config.server}\n".encode() + (self.config.ca or b"")
         return os.path.join(root, "paddlecloud", what, f"{hashlib.sha256(identity).hexdigest()[:32]}.json")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import time
 
-from paddlecloud.cli.objects import events, served_model
+from paddlecloud.cli.objects import events, pod_fields, served_model
 from paddlecloud.cli.objects.members import Member, members_of
-from paddlecloud.cli.objects.why import Verdict, why
+from paddlecloud.cli.objects.why import DELETING, OK, Verdict, why
 from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
@@ -15,10 +15,13 @@ from paddlecloud.kube.resource import SAMPLESETS, Object
 
 NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 """As schedulers and kubelets write it."""
+UNKNOWN_FIELD = "UnknownField"
+MOST_FIELDS = 5
+"""Fields that one sentence names."""
 
 
 def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[list[Member], list[Object], Verdict]:
-    """Everything a verdict rests on. Who may not list pods or events still gets what the object itself tells."""
+    """Everything a verdict rests on. Who may not list pods or events still gets what the object itself says."""
     try:
         members = members_of(session, obj)
     except Forbidden:
@@ -27,7 +30,7 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
         happened = events.about(session, obj)
         if obj.get("kind") != "Pod":
             unwell = [one.pod for one in members if why(one.pod, now=time.time()).state != "ok"]
-            for pod in unwell[:3]:  # three tell as much as three hundred
+            for pod in unwell[:3]:  # three show as much as three hundred
                 happened += events.about(session, pod)
             happened.sort(key=events.order)
     except Forbidden:
@@ -36,8 +39,22 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
     verdict = why(obj, pods=pods, events=happened, now=time.time(), language=language)
     if verdict.reason == "Ready" and (said := served_model.remark(session, obj, pods)):
         text = say(language, "detail", what=verdict.text, detail=said)
-        return members, happened, Verdict(verdict.state, text, "ModelWarning")
-    return members, happened, _with_cause_of_claim(session, obj, verdict, language=language)
+        verdict = Verdict(verdict.state, text, "ModelWarning")
+    verdict = _with_cause_of_claim(session, obj, verdict, language=language)
+    return members, happened, _with_ignored_fields(session, obj, verdict, language=language)
+
+
+def _with_ignored_fields(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:
+    """Misspelt fields of a pod template are stored and have no effect: a job that lacks its command succeeds.
+
+    The event of the controller says so for an hour, and of jobs alone; the spec says so always."""
+    found = [field for field in pod_fields.unknown_fields(session.api, obj) if field.path not in verdict.text]
+    if not found or verdict.state == DELETING:
+        return verdict
+    listed = "; ".join(f"{field.path}{f': {field.meant}' if field.meant else ''}" for field in found[:MOST_FIELDS])
+    more = f" (+ {len(found) - MOST_FIELDS})" if len(found) > MOST_FIELDS else ""
+    text = say(language, "ignored-fields", text=verdict.text, fields=listed + more)
+    return verdict._replace(text=text, reason=UNKNOWN_FIELD if verdict.state == OK else verdict.reason)
 
 
 def _with_cause_of_claim(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:

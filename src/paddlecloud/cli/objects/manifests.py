@@ -6,6 +6,7 @@ Everything is read and checked before anything is sent, so a mistake in the last
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from paddlecloud.kube.yamlio import YamlError, read_all
 SUFFIXES = (".yaml", ".yml", ".json")
 MAX_BYTES = 32 << 20
 
+STANDARD_INPUT = "standard input"
 FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 """What other objects live in or are made of goes first, whatever the order of the files."""
 
@@ -36,6 +38,11 @@ class Manifest(NamedTuple):
     def source(self) -> str:
         """`file.yaml:12`, for messages."""
         return f"{self.file}:{self.line}"
+
+    @property
+    def argument(self) -> str:
+        """What `-f` takes, for a command line."""
+        return "-" if self.file == STANDARD_INPUT else shlex.quote(self.file)
 
     @property
     def label(self) -> str:
@@ -104,7 +111,7 @@ def read(path: str) -> str:
 
 def parse(path: str, text: str) -> tuple[list[Manifest], list[InputError]]:
     """The objects of one text, Lists unfolded, each with at least apiVersion, kind and a name; and all its mistakes."""
-    file = "standard input" if path == "-" else path
+    file = STANDARD_INPUT if path == "-" else path
     documents, unreadable = read_all(text)
     manifests: list[Manifest] = []
     mistakes = [_not_yaml(file, error) for error in unreadable]

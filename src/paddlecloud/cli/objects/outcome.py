@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 from paddlecloud.cli.failures import CANCELLED, JOB_FAILED, OK
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import FINISHING as FINISHING
+from paddlecloud.sdk.outcome import SERVICE_REFUSALS, ending, is_final, service_failure
 from paddlecloud.sdk.outcome import condition as condition
-from paddlecloud.sdk.outcome import ending, is_final, service_failure
 from paddlecloud.sdk.outcome import is_true as is_true
 from paddlecloud.sdk.outcome import message_of as message_of
 
@@ -72,6 +72,8 @@ def next_step(obj: Object, *, embedded: bool = False) -> str:
         return f"{build}, then: {again}" if build else f"pdc image ls, or another --image; then: {again}"
     if kind == "Config":
         return f"create what is missing, then: {again}"
+    if kind == "Mount":
+        return f"make what it mounts available, or correct the volume in the job; then: {again}"
     if missing := _NO_MODULE.findall(message):
         return _with_package(obj, PACKAGES.get(missing[-1], missing[-1]), embedded=embedded)
     return ""
@@ -97,12 +99,15 @@ def _with_package(job: Object, package: str, *, embedded: bool) -> str:
 
 
 def ended_otherwise(obj: Object, wanted: str = "") -> Outcome | None:
-    """How a wait for a status ends that will not come: the object has ended, or the revision of a service failed.
+    """How a wait for a status ends that will not come: the object has ended, its spec is refused, or the revision of a
+    service failed.
 
     `wanted` is the condition that is to become true, where it is one.
     """
     if wanted and obj.get("kind") == "PaddleService":
         return _failed(obj, wanted)
+    if text := _refusal(obj, changed=False):
+        return Outcome("refused", JOB_FAILED, text)
     state = ending(obj)
     if state is None or not is_final(obj):
         return None
@@ -111,21 +116,28 @@ def ended_otherwise(obj: Object, wanted: str = "") -> Outcome | None:
     return Outcome(state, JOB_FAILED, f"{text}: {message}" if message else text)
 
 
-def settled(obj: Object) -> Outcome | None:
-    """What `apply --wait` waits for: the end of a job, the readiness of everything else; None while neither."""
+def settled(obj: Object, *, changed: bool = True) -> Outcome | None:
+    """What `apply --wait` waits for: the end of a job, the readiness of everything else; None while neither.
+
+    `changed`: the apply was a change, so that a status of this generation was written after it.
+    """
     kind = str(obj.get("kind"))
+    if text := _refusal(obj, changed=changed):
+        return Outcome("refused", JOB_FAILED, text)
     if kind in FINISHING:
         return finished(obj)
     phase = (obj.get("status") or {}).get("phase")
     if kind == "Pod" and phase in ("Succeeded", "Failed"):
         return finished(obj)
     if phase in ("SyncFailed", "Lost"):
-        return finished(obj)
+        return finished(obj) if _observed(obj) else None
     if kind == "PaddleService" and (failed := _failed(obj, *_awaited_of(obj))) is not None:
         return failed
     if kind == "PaddleService" and _service(obj) and (rollout := rollout_of(obj)):
         return _rolled_out(obj, rollout)
-    return Outcome("ready", OK, remark(obj)) if _READY.get(kind, _generic)(obj) else None
+    if not _READY.get(kind, _generic)(obj):
+        return None
+    return Outcome("ready", OK, remark(obj) if changed or kind != "SampleSet" else "")
 
 
 def rollout_of(service: Object) -> Object:
@@ -135,6 +147,23 @@ def rollout_of(service: Object) -> Object:
     if service.get("kind") != "PaddleService" or not found.get("phase") or not default.get("latest"):
         return {}
     return {**found, "serving": default.get("name"), "latest": default["latest"]}
+
+
+def standing_in(service: Object) -> str:
+    """The revision that gets the traffic while the present spec of a service has none that could: it failed, is still
+    starting, or its controller refused the spec. Empty where there is no such."""
+    if service.get("kind") != "PaddleService" or is_true(service, "Ready"):
+        return ""
+    default = (service.get("status") or {}).get("default") or {}
+    refused = (condition(service, "Ready") or {}).get("reason") in SERVICE_REFUSALS
+    if default.get("latest") or (refused and is_true(service, "DefaultEndpointReady")):
+        return str(default.get("name") or "")
+    return ""
+
+
+def failed_beside(service: Object) -> str:
+    """The revision that gets the traffic of a service whose present spec failed; empty where nothing failed."""
+    return standing_in(service) if service_failure(service, "Ready") is not None else ""
 
 
 def _rolled_out(service: Object, rollout: Object) -> Outcome | None:
@@ -150,8 +179,37 @@ def is_refused(obj: Object) -> bool:
     return (condition(obj, "Valid") or {}).get("status") == "False"
 
 
+_BY_THE_SPEC = frozenset(("InvalidSpec", "SourceChanged", "BadOptions"))
+"""Reasons with which the controller of SampleSets refuses a spec, until it is changed."""
+_BY_THE_MACHINE = frozenset(("FolderNotAllowed", "SourceIsFile", "SourceNotExist", "DataRetained"))
+"""And those that also end when the user changes something else: no watch reports it, so the status may be old."""
+_INVALID_POD = re.compile(r"\bis invalid: ")
+"""How an API server refuses an object whose fields are wrong; a quota or a permission is refused in other words."""
+
+
+def _refusal(obj: Object, *, changed: bool) -> str:
+    """Why nothing comes of the object before the user changes something; empty where something may."""
+    if not _observed(obj):
+        return ""
+    if obj.get("kind") == "PaddleJob":
+        created = condition(obj, "Created") or {}
+        text = str(created.get("message") or "")
+        return text if created.get("status") == "False" and _INVALID_POD.search(text) else ""
+    if obj.get("kind") != "SampleSet":
+        return ""
+    reasons = _BY_THE_SPEC | _BY_THE_MACHINE if changed else _BY_THE_SPEC
+    for entry in (condition(obj, kind) or {} for kind in ("Valid", "Synced")):
+        if entry.get("status") == "False" and entry.get("reason") in reasons:
+            return str(entry.get("message") or entry["reason"])
+    return ""
+
+
 def remark(obj: Object) -> str:
-    """What the controller adds to a service that is ready: that its platform does not route HTTP/2, for one."""
+    """What the controller adds to a service that is ready: that its platform does not route HTTP/2, for one. Of a set
+    that was imported: that it has files which its source does not have."""
+    if obj.get("kind") == "SampleSet":
+        synced = condition(obj, "Synced") or {}
+        return str(synced.get("message") or "") if synced.get("reason") == "Synced" else ""
     if obj.get("kind") != "PaddleService":
         return ""
     return " ".join(str((obj.get("status") or {}).get("message") or "").split())

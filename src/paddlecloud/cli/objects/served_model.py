@@ -1,6 +1,6 @@
 """What inference servers say of the model that they serve, beyond answering: a newer version that cannot be loaded.
 
-A server goes on with the version it has, so the service is ready and no condition tells. Its index does
+A server goes on with the version it has, so the service is ready and no condition shows it. Its index does
 (`/v2/repository/index`): it is read from pods of this machine directly, from those of a cluster through the API server.
 """
 
@@ -27,7 +27,7 @@ LONGEST = 600
 
 
 def remark(session: Session, service: Object, pods: Sequence[Object]) -> str:
-    """Why the newest version is not the one that is served; empty where it is, or where no pod tells."""
+    """Why the newest version is not the one that is served; empty where it is, or where no pod reports it."""
     spec = service.get("spec") or {}
     if service.get("kind") != "PaddleService" or not (spec.get("model") or (spec.get("default") or {}).get("model")):
         return ""

@@ -99,7 +99,7 @@ class Applier:
         return failure
 
     def _attempt(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
-        with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(manifest.file)):
+        with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(manifest.argument)):
             return self._apply(manifest, dry_run=dry_run, validation=validation)
 
     def _complete(self, manifest: Manifest, failure: CliError) -> None:

@@ -12,10 +12,12 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from paddlecloud.api import mounts
 from paddlecloud.api.names import ENDPOINT
 from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
+from paddlecloud.api.signals import with_signal
 from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.phrases import say
@@ -64,9 +66,10 @@ SELF_EXPLAINING = frozenset(
         "CreateContainerConfigError",
         "CreateContainerError",
         "RunContainerError",
+        mounts.REASON,
     )
 )
-"""Reasons why a container waits that somebody has to mend; no event tells more."""
+"""Reasons why a container waits that somebody has to mend; no event says more."""
 
 GOOD_PHASES = frozenset(("Running", "Active", "Bound", "Ready", "Available", "Inqueue"))
 GOOD_PHASES_OF = {"SampleSet": frozenset(("Ready",))}
@@ -79,6 +82,9 @@ def why(
     obj: Object, *, pods: Sequence[Object] = (), events: Sequence[Object] = (), now: float, language: str = "en"
 ) -> Verdict:
     """The verdict. `pods` are those the object owns or selects; `events` are about it or its pods, oldest first."""
+    if obj.get("kind") == "Pod":
+        obj = dict(mounts.explained(obj, events))
+    pods = [dict(mounts.explained(pod, events)) for pod in pods]
     return _Judge(language, now).verdict(obj, pods, events)
 
 
@@ -96,7 +102,7 @@ class _Judge:
         self._now = now
 
     def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:
-        verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._owner(obj, pods))
+        verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._of_owner(obj, pods))
         warning = last_warning(events)
         status = obj.get("status") or {}
         ended = bool(status.get("completionTime") and status.get("message"))  # what came later is no cause
@@ -163,9 +169,10 @@ class _Judge:
                 return Verdict(WAITING, others, "Starting")
             if reason not in ON_THE_WAY:
                 return self._container_waits(name, waiting, last, restarts)
-            if message:  # the embedded platform reports the volume that does not come
+            if message:  # the volume that does not come
+                reason = mounts.REASON if mounts.has_failed(waiting) else reason
                 text = self._say("container-waits", name=name, what=self._detail(reason, first_and_last(message)))
-                return Verdict(WAITING, text, reason)
+                return Verdict(FAILED if reason in SELF_EXPLAINING else WAITING, text, reason)
             if ended.get("exitCode") and ended.get("reason") != CONTAINER_UNKNOWN:
                 text = self._say("container-ended", name=name, ending=self._ending(ended))
                 return Verdict(FAILED, text, str(ended.get("reason") or "Error"), _last_lines(ended.get("message")))
@@ -185,7 +192,8 @@ class _Judge:
         reason = str(terminated.get("reason") or "")
         detail = f" ({reason})" if reason not in ("", "Error", "Completed") else ""
         text = self._say("ending", code=terminated.get("exitCode"), detail=detail)
-        return self._detail(text, verdict_of(str(terminated.get("message") or "")))
+        said = verdict_of(str(terminated.get("message") or ""))
+        return self._detail(text, said if detail else with_signal(terminated.get("exitCode"), said))
 
     def _pod_phase(self, phase: str, status: Object, spec: Object) -> Verdict:
         if phase == "Failed":
@@ -204,6 +212,14 @@ class _Judge:
         return Verdict(OK, self._say("running") if phase == "Running" else phase, phase)
 
     # Everything else
+
+    def _of_owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
+        """Its own verdict, and of a service whose newest revision does not answer, which one does."""
+        verdict = self._owner(obj, pods)
+        if not (serving := outcome.failed_beside(obj)):
+            return verdict
+        text = self._say("still-serves", text=verdict.text, serving=serving, name=obj["metadata"]["name"])
+        return verdict._replace(text=text)
 
     def _owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
         refused = self._condition(obj, "Valid", "False")
@@ -257,12 +273,13 @@ class _Judge:
         return Verdict(OK, self._say("canary-failed", text=canary.text), "CanaryFailed", canary.details)
 
     def _conditions(self, obj: Object) -> Verdict | None:
-        """What the conditions tell. The end of a job comes first, since a finished job is not Ready."""
+        """What the conditions say. The end of a job comes first, since a finished job is not Ready."""
         status = obj.get("status") or {}
         end = outcome.finished(obj)
         if end is not None:
             state = OK if end.state == "succeeded" else FAILED
             text = self._detail(self._say(end.state), self._failure_of(_line(end.message)))
+            text = self._restarted(text, status) if state == OK else text
             return Verdict(state, text, str(status.get("reason") or end.state.title()))
         if outcome.is_true(obj, "Suspended") or status.get("phase") == "Suspended":
             return Verdict(WAITING, self._say("suspended"), "Suspended")
@@ -311,15 +328,20 @@ class _Judge:
         return None
 
     def _restarted(self, text: str, status: Object) -> str:
-        """How often a training job was started again, and after what: a job that runs shows none of it otherwise."""
-        count = int(status.get("restarts") or 0) + int(status.get("disruptions") or 0)
-        last = (status.get("failures") or [{}])[-1]
-        if not count or not last.get("time"):
+        """How often a training job was started again, and after what: a job that runs shows none of it otherwise.
+
+        The first number is that of the column RESTARTS, which backoffLimit is about; what is nobody's fault is apart.
+        """
+        failures = status.get("failures") or [{}]
+        last, count = failures[-1], int(status.get("restarts") or 0)
+        ignored = sum(1 for one in failures if one.get("action") == "Ignore")
+        uncounted = int(status.get("disruptions") or 0) + ignored
+        if not count + uncounted or not last.get("time"):
             return text
         since = times.age(last["time"], self._now)
-        return self._say(
-            "restarted", text=text, count=count, since=since, pod=last.get("pod"), kind=last.get("failureClass")
-        )
+        key = "restarted-uncounted" if uncounted else "restarted"
+        values = {"count": count, "uncounted": uncounted, "pod": last.get("pod"), "kind": last.get("failureClass")}
+        return self._say(key, text=text, since=since, **values)
 
     def _detail(self, what: str, detail: str) -> str:
         repeats = what == detail  # conditions often carry their reason as message

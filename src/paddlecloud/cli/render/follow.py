@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY
@@ -37,8 +37,18 @@ UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
 class Printer:
     """Follows one object to its end and prints the lines of the pods that the flags choose."""
 
-    def __init__(self, session: Session, place: ObjectRef, writer: Writer, options: Options) -> None:
+    def __init__(
+        self,
+        session: Session,
+        place: ObjectRef,
+        writer: Writer,
+        options: Options,
+        *,
+        only: Callable[[Member], bool] = lambda one: True,
+    ) -> None:
+        """`only` narrows what the flags choose."""
         self._session = session
+        self._only = only
         self._place = place
         self._writer = writer
         self._tasks = ThreadTasks()
@@ -55,7 +65,7 @@ class Printer:
                 else:
                     last = item.owner
                     if last is not None and item.waiting:
-                        self._news.tell(last)
+                        self._news.report(last)
         except KeyboardInterrupt:
             self._news.clear()
             name = self._place.name if self._place.resource == PADDLEJOBS else self._place.display
@@ -65,7 +75,7 @@ class Printer:
 
     def _choose(self, found: Sequence[Member]) -> Sequence[Member]:
         args = self._session.args
-        chosen = members.choose(found, ranks=args.rank, everything=args.all_ranks)
+        chosen = [one for one in members.choose(found, ranks=args.rank, everything=args.all_ranks) if self._only(one)]
         self._writer.introduce(chosen)
         return chosen
 
@@ -110,7 +120,7 @@ class News:
         """Rows of the terminal that hold a text which is written over by the next one."""
         self._quiet_until = time.monotonic() + FIRST_NEWS
 
-    def tell(self, owner: Object) -> None:
+    def report(self, owner: Object) -> None:
         if time.monotonic() < self._quiet_until or self._session.args.output:
             return
         from paddlecloud.cli.objects.examination import examine

@@ -17,7 +17,8 @@ PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 class Writer:
     """Prints lines: with the rank before each when there are several, coloured by rank on a terminal.
 
-    Where the lines of another pod of the same rank begin, a note on stderr says so: the job was restarted.
+    Where the lines of another pod of the same rank begin, a note on stderr says so: the job was restarted. Runs are
+    counted by pods, so that all ranks count alike; one without a line has its note before the next one, or at the end.
     """
 
     def __init__(self, session: Session, *, as_json: bool) -> None:
@@ -28,13 +29,18 @@ class Writer:
         self._several = False
         self._notes: set[str] = set()
         self._runs: dict[str, list[str]] = {}
-        """By rank: the pods that had it, in the order of their lines."""
+        """By rank: the pods that had it, the oldest first."""
+        self._begun: dict[str, int] = {}
+        """By rank: how many of its runs have their note."""
 
     def introduce(self, chosen: Sequence[Member]) -> None:
         """Make room for the longest name before the first line is printed."""
         self._several = self._several or len({one.tag for one in chosen}) > 1
         size = max((len(one.tag) for one in chosen), default=0)
         for one in chosen:
+            runs = self._runs.setdefault(one.tag, [])
+            if one.uid not in runs:
+                runs.append(one.uid)
             if one.name not in self._prefixes:
                 colour = PALETTE[len(self._prefixes) % len(PALETTE)]
                 self._prefixes[one.name] = self._session.paint(f"{one.tag:<{size}} |", colour) + " "
@@ -54,12 +60,28 @@ class Writer:
 
     def _separate(self, one: Member) -> None:
         runs = self._runs.setdefault(one.tag, [])
-        if one.uid in runs:
-            return
-        runs.append(one.uid)
-        if len(runs) > 1:
+        if one.uid not in runs:
+            runs.append(one.uid)
+        self._note_runs(one.tag, runs.index(one.uid) + 1, silent=False)
+
+    def _note_runs(self, tag: str, run: int, *, silent: bool) -> None:
+        """Notes for the runs of a rank up to this one, which has lines unless it is `silent`."""
+        for number in range(self._begun.get(tag, 0) + 1, run + 1):
+            without = ", without output" if number < run or silent else ""
             sys.stdout.flush()
-            self._session.note(f"--- {one.tag}: restarted, run {len(runs)} ---")
+            if number > 1:
+                self._session.note(f"--- {tag}: restarted, run {number}{without} ---")
+            elif without:
+                self._session.note(f"--- {tag}: run 1{without} ---")
+            self._begun[tag] = number
+
+    def close(self) -> None:
+        """All lines are written: runs without any have their note."""
+        if self._json:
+            return
+        for tag, runs in self._runs.items():
+            if len(runs) > 1:
+                self._note_runs(tag, len(runs), silent=True)
 
 
 def _record(line: Line) -> dict[str, object]:

@@ -10,23 +10,23 @@ from contextlib import contextmanager
 from paddlecloud.cli.session import wants_colour
 from paddlecloud.kube.sizes import size as size
 
-Tell = Callable[[str], None]
+ShowLine = Callable[[str], None]
 
 
 @contextmanager
-def working(title: str, *, quiet: bool = False) -> Iterator[Tell]:
-    """While the block runs, `tell(line)` shows what it is doing. On a terminal the title and the time stay below."""
+def working(title: str, *, quiet: bool = False) -> Iterator[ShowLine]:
+    """While the block runs, `show(line)` shows what it is doing. On a terminal the title and the time stay below."""
     if quiet:
         yield lambda line: None
     elif wants_colour(sys.stderr):
-        with _live(title) as tell:
-            yield tell
+        with _live(title) as show:
+            yield show
     else:
         yield lambda line: print(line, file=sys.stderr, flush=True)
 
 
 @contextmanager
-def _live(title: str) -> Iterator[Tell]:
+def _live(title: str) -> Iterator[ShowLine]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

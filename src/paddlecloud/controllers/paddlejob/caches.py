@@ -74,27 +74,22 @@ class Caches:
             pod_groups={resource: obj for resource, obj in named.items() if resource in GANGS and obj is not None},
             claim=self.claims.cache.get(data_key) if data_key else None,
             sample_set=self.sets.cache.get(data_key) if data_key and self.sets else None,
-            leaving_sets=self._leaving_sets(job),
+            mounted_sets=self._mounted_sets(job),
             cache_nodes=self._cache_nodes(job, data_key) if data_key else {},
             leftovers=leftovers,
             blockers=blockers,
         )
 
-    def _leaving_sets(self, job: Object) -> tuple[str, ...]:
-        found = [self.sets.cache.get(key) for key in _claims_of(job)] if self.sets else []
-        return tuple(
-            str(each["metadata"]["name"]) for each in found if each and each["metadata"].get("deletionTimestamp")
-        )
+    def _mounted_sets(self, job: Object) -> tuple[Object, ...]:
+        found = (self.sets.cache.get(key) for key in _claims_of(job)) if self.sets else ()
+        return tuple(each for each in found if each is not None)
 
     def _in_the_way(self, key: Key, uid: str, named: dict[Resource, Object | None]) -> tuple[int, tuple[str, ...]]:
         """What holds the names we need: leftovers of an earlier job will go by themselves, others will not."""
         pods = self.owned[PODS].cache.by_index("job", key.name)
         others = [pod for pod in pods if pod["metadata"]["namespace"] == key.namespace]
         others += [obj for resource, obj in named.items() if obj is not None and resource not in GANGS]
-        foreign = [obj for obj in others if _owner_uid(obj) != uid]
-        mortal = [obj for obj in foreign if (controller_of(obj) or {}).get("kind") == PADDLEJOBS.kind]
-        blockers = tuple(f"{obj['kind']} {obj['metadata']['name']}" for obj in foreign if obj not in mortal)
-        return len(mortal), blockers
+        return in_the_way(others, uid)
 
     def _cache_nodes(self, job: Object, data_key: Key) -> dict[int, tuple[str, str]]:
         """The label of each partition that some node holds."""
@@ -106,6 +101,20 @@ class Caches:
         count = replicas if isinstance(replicas, int) else 1
         labels = data.partition_labels(data_key.name, sample_set, self.claims.cache.get(data_key), count)
         return {index: label for index, label in labels.items() if known.by_index("labels", "=".join(label))}
+
+
+def in_the_way(others: Iterable[Object], uid: str) -> tuple[int, tuple[str, ...]]:
+    """Of objects with a job's names: how many were made for an earlier job, and what is of others, by kind and name."""
+    leftovers, blockers = 0, []
+    for obj in others:
+        owner = controller_of(obj) or {}
+        if owner.get("uid") == uid:
+            continue
+        if owner.get("kind") == PADDLEJOBS.kind:
+            leftovers += 1
+        else:
+            blockers.append(f"{obj['kind']} {obj['metadata']['name']}")
+    return leftovers, tuple(blockers)
 
 
 def block(job: Object, name: str) -> Object:

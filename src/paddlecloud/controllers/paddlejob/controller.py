@@ -6,17 +6,20 @@ costs nothing but a repeated event.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
+from paddlecloud.api.paddlejob import ROLES
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
-from paddlecloud.controllers.paddlejob.decision import last_valid_spec, refusal
+from paddlecloud.controllers.paddlejob.decision import gang_formation, last_valid_spec, refusal
 from paddlecloud.controllers.paddlejob.decision.case import Options
 from paddlecloud.controllers.paddlejob.decision.decide import decide
+from paddlecloud.controllers.paddlejob.failure import mount_events
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import Observed, view
@@ -57,6 +60,8 @@ class _Memory:
     refusal: refusal.Refusal | None = None
     gang_asked: float = 0.0
     gang_message: str = ""
+    mounts_asked: float = 0.0
+    mount_events: tuple[Object, ...] = ()
     gone: dict[str, Object] = field(default_factory=dict)
     """Pods that were deleted since the last decision, by name."""
     last_log_line: float | None = None
@@ -145,10 +150,20 @@ class PaddleJobController(Operator[Observed, Plan]):
         valid = last_valid_spec.as_run(job)
         observed = self._known(valid, memory)
         observed = await self._read_logs(valid, observed, memory)
+        observed = await self._ask_about_mounts(key_of(job), observed, memory)
         return await self._ask_about_gang(key_of(job), observed, memory)
 
     def decide(self, job: Object, observed: Observed, now: float) -> Plan:
         return decide(job, observed, now, self.options)
+
+    async def decided(self, job: Object, observed: Observed) -> Plan:
+        """In a thread where the decision is about thousands of pods: a spec of few bytes may ask for them."""
+        if max(len(observed.pods), _wanted(last_valid_spec.as_run(job))) <= gang_formation.LARGE:
+            return await super().decided(job, observed)
+        plan = await asyncio.to_thread(self.decide, job, observed, self.clock.now())
+        port = (plan.status or {}).get("port")
+        chosen = port != (job.get("status") or {}).get("port")
+        return Plan(after=0.0) if chosen and port in self._ports_of_others(job) else plan  # another job was faster
 
     async def act(self, job: Object, observed: Observed, plan: Plan) -> float | None:
         memory = self._remember(job)
@@ -165,6 +180,8 @@ class PaddleJobController(Operator[Observed, Plan]):
             await self.recorder.record(job, ignored.REASON, text, type="Warning")
         if makes_pods:
             memory.refusal = None
+        if mount_events.unexplained(observed.pods):
+            plan.requeue_after(mount_events.ASK_EVERY)
         return plan.after
 
     def refused(self, job: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
@@ -229,6 +246,22 @@ class PaddleJobController(Operator[Observed, Plan]):
             memory.gang_message = await scheduler_message.read(self.client, key)
         return replace(observed, gang_message=memory.gang_message)
 
+    async def _ask_about_mounts(self, key: Key, observed: Observed, memory: _Memory) -> Observed:
+        """Find out whether pods that are long in creation lack a volume: Kubernetes reports that in Events alone."""
+        waiting = mount_events.unexplained(observed.pods)
+        now = self.clock.monotonic()
+        if not waiting:
+            memory.mounts_asked, memory.mount_events = 0.0, ()
+            return observed
+        memory.mounts_asked = memory.mounts_asked or now  # most are created at once, and nothing needs to be asked
+        if now - memory.mounts_asked >= mount_events.ASK_EVERY:
+            memory.mounts_asked = now
+            memory.mount_events = await mount_events.read(self.client, key.namespace, waiting)
+        return replace(observed, pods=mount_events.explained(observed.pods, memory.mount_events))
+
+    def _ports_of_others(self, job: Object) -> frozenset[int]:
+        return self._ports.by_others(job["metadata"]["uid"], self._caches.jobs.cache.by_index("ports", ports.HELD))
+
     def _remember(self, job: Object) -> _Memory:
         return self._memory.setdefault(job["metadata"]["uid"], _Memory())
 
@@ -256,12 +289,17 @@ class PaddleJobController(Operator[Observed, Plan]):
         trouble = self.refusal_of(job) or (refused.text if refused is not None else "")
         if refused is not None and refused.generation != job["metadata"].get("generation"):
             refused = None  # another spec may be welcome
-        uid = job["metadata"]["uid"]
         return replace(
             self._caches.observe(job),
             gone=tuple(pod for pod in gone if pod is not None),
-            ports_in_use=self._ports.by_others(uid, self._caches.jobs.cache.by_index("ports", ports.HELD)),
+            ports_in_use=self._ports_of_others(job),
             reports=self._receiver.reports(job) if self.options.report_url else None,
             trouble=trouble,
             retry_at=refused.retry_at if refused is not None else None,
         )
+
+
+def _wanted(job: Object) -> int:
+    """The pods that a spec asks for, whether or not it is valid."""
+    replicas = [block(job, role).get("replicas") for role in ROLES]
+    return sum(number for number in replicas if isinstance(number, int))

@@ -65,8 +65,8 @@ class Observed:
     claim: Object | None = None
     """The PersistentVolumeClaim that `sampleSetRef` names, in the job's namespace."""
     sample_set: Object | None = None
-    leaving_sets: tuple[str, ...] = ()
-    """Sample sets that pods of the job mount and that are being deleted."""
+    mounted_sets: tuple[Object, ...] = ()
+    """Sample sets that pods of the job mount, by `sampleSetRef` or by a volume of the template that names the claim."""
     cache_nodes: Mapping[int, tuple[str, str]] = field(default_factory=dict)
     """Node label (key, value) of the nodes that cache partition i of the sample set."""
     leftovers: int = 0

@@ -165,7 +165,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
         return replace(observed, revisions={**observed.revisions, found.name: found._replace(measure=measure)})
 
     def _has_things(self, service: Object) -> bool:
-        """Whether it made what clients use already: times of creation are whole seconds, and cannot always tell."""
+        """Whether it made what clients use already: times of creation are whole seconds, and may be equal."""
         return any(informer.cache.by_index("owner", owned_by(service)) for informer in self._owned.values())
 
     def _observe(self, service: Object) -> Observed:

@@ -134,7 +134,7 @@ def _place(kservice: Object | None) -> Object:
 
 
 def _not_routed(kservice: Object | None) -> str:
-    """Why HTTP/2 does not reach a service that speaks it, where its platform says so."""
+    """Why HTTP/2 does not reach a service that uses it, where its platform says so."""
     found = condition_of(kservice or {}, HTTP2_READY) or {}
     return str(found.get("message", "")) if found.get("status") == "False" else ""
 

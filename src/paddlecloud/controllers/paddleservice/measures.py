@@ -1,4 +1,4 @@
-"""How a revision's answers fared where no gateway of ours is in between: its own pods tell, if they are of our server.
+"""How a revision's answers fared where no gateway of ours is in between: pods of our own server report it.
 
 The inference server counts what it answered (`/metrics`). This reads the figures of a revision's pods through the API
 server (`pods/proxy`, which the controller's account must be allowed to get) while a roll-out waits to be judged, and
@@ -23,7 +23,7 @@ from paddlecloud.kube.resource import PODS, Key, Object
 SPAN = 60.0
 """Seconds that are judged."""
 PODS_ASKED = 10
-"""Of a revision with more pods, these speak for all."""
+"""Of a revision with more pods, so many stand for all."""
 PATIENCE = 5.0
 REQUESTS, SECONDS = "paddlecloud_serving_requests_total", "paddlecloud_serving_request_seconds_bucket"
 LONGEST = 1 << 20
@@ -119,7 +119,7 @@ class PodMeasures:
         self._looks: dict[Key, tuple[str, Looks]] = {}
 
     async def of(self, service: Key, revision: str, *, now: float) -> Measure | None:
-        """None where no pod tells anything that we understand, or where we may not ask."""
+        """None where no pod reports anything that we understand, or where we may not ask."""
         selector = f"{KNATIVE_REVISION}={revision}"
         try:
             found = await self._client.list(PODS, namespace=service.namespace, label_selector=selector)

@@ -17,7 +17,7 @@ Engine = Literal["Knative", "Deployment"]
 
 
 class Measure(NamedTuple):
-    """What clients of a revision saw lately. `requests` tells how much that is worth."""
+    """What clients of a revision saw lately. `requests` shows how much that is worth."""
 
     requests: int
     error_percent: float

@@ -175,7 +175,7 @@ def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:
 
 
 def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[str]:
-    """The port that is routed to speaks the service's protocol; the other one is for clients of the pod itself."""
+    """The port that is routed to has the service's protocol; the other one is for clients of the pod itself."""
     model = MODEL_MOUNT if _node_folder(settings, own) else own.model
     ports = ["--port", str(own.port)]
     if settings.protocol == "grpc":

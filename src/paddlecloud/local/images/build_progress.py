@@ -24,6 +24,11 @@ _FACTORS = {"bytes": 1, "B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10*
 _BINARY_FACTORS = {"KiB": 2**10, "kiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
+def is_news(line: str) -> bool:
+    """Whether a line of pip says what is done; upon a base it first lists dozens of packages that are there already."""
+    return not line.lstrip().startswith("Requirement already satisfied")
+
+
 class BuildProgress:
     """Reads the lines of the installer; `text` is the progress message now. The caller gives the time, in seconds."""
 

@@ -22,7 +22,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 
-from paddlecloud.local.images.build_progress import BuildProgress, bytes_written
+from paddlecloud.local.images.build_progress import BuildProgress, bytes_written, is_news
 from paddlecloud.local.images.errors import BuildError
 from paddlecloud.local.images.inherit import link_packages
 from paddlecloud.local.images.layers import Layers, layers_of, mark_complete
@@ -48,8 +48,8 @@ class Builder:
         for package in await asyncio.to_thread(_missing_apt, plan.apt):
             progress(f"the recipe names the system package {package}, which this machine does not have")
         makers: dict[str, Maker] = {
-            "packages": lambda layer, tell: self._install(plan, layer, tell, how_far),
-            "files": lambda layer, tell: asyncio.to_thread(copy_files, plan.files, layer / "root"),
+            "packages": lambda layer, report: self._install(plan, layer, report, how_far),
+            "files": lambda layer, report: asyncio.to_thread(copy_files, plan.files, layer / "root"),
         }
         for kind, key in layers_of(plan):
             await self._once(kind, key, makers[kind], progress)
@@ -60,7 +60,7 @@ class Builder:
             await self._once(
                 "packages",
                 base.packages_key,
-                lambda below, tell: self._install(base, below, tell, how_far),
+                lambda below, report: self._install(base, below, report, how_far),
                 progress,
             )
         await _install(plan, layer, progress, how_far)
@@ -80,8 +80,8 @@ class Builder:
             started = time.monotonic()
             log = self._layers.log(key)
             try:
-                with _recorded(log, progress) as tell:
-                    await make(layer, tell)
+                with _recorded(log, progress) as report:
+                    await make(layer, report)
                 await asyncio.to_thread(mark_complete, layer)
             except BuildError as error:
                 await asyncio.shield(asyncio.to_thread(_remove, layer))
@@ -99,11 +99,11 @@ def _recorded(path: Path, progress: Progress) -> Iterator[Progress]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
 
-        def tell(line: str) -> None:
+        def report(line: str) -> None:
             file.write(f"{line}\n")
             progress(line)
 
-        yield tell
+        yield report
 
 
 @contextlib.asynccontextmanager
@@ -158,15 +158,16 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Pr
     with tempfile.TemporaryDirectory(prefix="paddlecloud-build-") as scratch:
         meter = BuildProgress(plan.pip[len(shared) :], time.monotonic, folder=Path(scratch))
 
-        def hear(line: str) -> None:
+        def report(line: str) -> None:
             meter.line(line)
-            progress(line)
+            if is_news(line):
+                progress(line)
 
         def look(pid: int) -> None:
             meter.written(bytes_written(pid))
             how_far(meter.text())
 
-        await run([*command, *plan.pip_options, *plan.pip], hear, look=look, env={"TMPDIR": scratch})
+        await run([*command, *plan.pip_options, *plan.pip], report, look=look, env={"TMPDIR": scratch})
 
 
 async def _find_pip(interpreter: str) -> str | None:

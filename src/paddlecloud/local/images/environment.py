@@ -5,6 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+
+
+class Program(NamedTuple):
+    """What a container of an image runs where its pod has no command; arguments of the pod take the place of `cmd`."""
+
+    entrypoint: tuple[str, ...] = ()
+    cmd: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

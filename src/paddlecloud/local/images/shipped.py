@@ -31,6 +31,7 @@ SUITE_IMAGES = (
     "registry.baidubce.com/paddleflow-public/lac-serving:latest",
     "registry.baidubce.com/paddleflow-public/paddleclas:2.3",
     "registry.baidubce.com/paddleflow-public/paddledetection:2.4",
+    "registry.baidubce.com/paddleflow-public/paddleocr:2.1.3-gpu-cuda10.2-cudnn7",
     "registry.baidubce.com/paddleflow-public/resnet-serving:latest",
     "registry.baidubce.com/paddleflow-public/resnetcanary-serving:latest",
     "registry.baidubce.com/paddleflow-public/serving:v0.6.2",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images import shipped
 from paddlecloud.local.images.build_progress import contents
-from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.images.environment import Environment, Program
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import (
     HOST_IMAGES,
@@ -65,6 +66,7 @@ class ImageStore:
         self.cache = cache or default_cache()
         self._folders = list(folders)
         self._layers = Layers(self.cache)
+        self._asking = threading.Lock()
         self._looked = -LOOK_PERIOD
         self._stamp: tuple[tuple[str, int], ...] | None = None
         self._recipes: list[Recipe] = []
@@ -141,6 +143,22 @@ class ImageStore:
             return None
         return self._environment(plan) if self._layers.is_built(plan) else None
 
+    def program(self, image: str) -> Program | None:
+        """What a container of an image runs by itself, also before the image is built; None where no recipe answers.
+
+        The one question that comes from several threads: those that decide about workflows.
+        """
+        with self._asking:
+            recipe = self.find(image)
+            try:
+                if recipe is None:
+                    found = self._host_image(image)
+                    return Program(found.entrypoint, found.cmd) if found else None
+                plan = self.plan(recipe)
+            except (RecipeError, ImageUnavailable):
+                return None
+            return Program(plan.entrypoint, plan.cmd)
+
     def _host_image(self, image: str) -> Environment | None:
         reference = parse_reference(image)
         found = host_image(reference.without_digest(), self.cache)
@@ -175,10 +193,14 @@ class ImageStore:
         return plan_image(recipe, base, interpreter=interpreter, library=library)
 
     def _without_base(self, recipe: Recipe) -> str:
-        known = (name for other in self.recipes() if other.path != recipe.path for name in other.names)
-        meant = question(recipe.base, known)
+        meant = self.meant(recipe.base, other_than=recipe)
         text = f"no recipe answers for its base {recipe.base}"
         return shipped.missing_package(recipe.base) or (f"{text}; {meant}" if meant else text)
+
+    def meant(self, image: str, *, other_than: Recipe | None = None) -> str:
+        """The question for the name of a recipe that is like a name without one; empty where none is near."""
+        recipes = (recipe for recipe in self.recipes() if other_than is None or recipe.path != other_than.path)
+        return question(image, (name for recipe in recipes for name in recipe.names))
 
     def _environment(self, plan: ImagePlan) -> Environment:
         path: tuple[str, ...] = ()
@@ -267,9 +289,13 @@ class ImageStore:
             return missing
         broken = [str(error) for error in self.recipe_errors()]
         note = f" ({len(broken)} recipes cannot be read: {broken[0]})" if broken else ""
+        base = _paddle_base(image)
+        meant = "" if base else self.meant(image)
+        asked = f": {meant}" if meant else "."
+        first = f' that begins with "base: {base}"' if base else ""
         return (
-            f'no recipe answers for image "{image}"{note}. Pods run as processes of this machine, so an image needs a '
-            f"recipe: write one, then: pdc image build -f {FILE} -t {image}"
+            f'no recipe answers for image "{image}"{note}{asked} Pods run as processes of this machine, so an image '
+            f"needs a recipe: write one{first}, then: pdc image build -f {FILE} -t {image}"
         )
 
     def _other_digest(self, image: str) -> str:
@@ -367,3 +393,11 @@ def _last_used(layer: Path) -> float:
         return layer.stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _paddle_base(image: str) -> str:
+    """The recipe to build upon for a published image of Paddle that has none; empty for any other image."""
+    found = parse_reference(image)
+    if not found.repository.endswith("paddlepaddle/paddle"):
+        return ""
+    return "paddlecloud/paddle:2.6" if found.tag.startswith("2.") else "paddlecloud/paddle:3.3"

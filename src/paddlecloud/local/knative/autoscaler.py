@@ -135,7 +135,7 @@ class Autoscaler:
         elif not scene.ready:
             memory.active_since = None
         scaling = scaling_of(scene.revision, self._defaults())
-        decision, memory.state = kpa.decide(scaling, self._seen(scene, scaling, memory, now), memory.state)
+        decision, memory.state = kpa.decide(scaling, self._observe(scene, scaling, memory, now), memory.state)
         current = int((scene.deployment.get("spec") or {}).get("replicas") or 0)
         if decision.pods == current:
             return
@@ -154,8 +154,8 @@ class Autoscaler:
         except ApiError as error:
             log.warning("%s was not scaled to %d pods: %s", name, decision.pods, error)
 
-    def _seen(self, scene: Scene, scaling: Scaling, memory: Memory, now: float) -> kpa.Seen:
-        return kpa.Seen(
+    def _observe(self, scene: Scene, scaling: Scaling, memory: Memory, now: float) -> kpa.Observed:
+        return kpa.Observed(
             now=now,
             ready=scene.ready,
             stable=memory.window.average(now, scaling.window),

@@ -102,6 +102,16 @@ class Knative:
     async def run(self) -> None:
         await self.manager.run()
 
+    async def wait_listening(self) -> None:
+        """Until requests are taken for the routes that there are; none are waited for where there are none."""
+        await asyncio.gather(self._routes.wait_synced(), self._revisions.wait_synced())
+        if routes := self._routes.cache.list():
+            led_to = [
+                self._revisions.cache.get(Key(*path.split("/", 1))) for one in routes for path in revisions_of(one)
+            ]
+            h2c = self._envoy is not None and any(found is not None and revision.uses_h2c(found) for found in led_to)
+            await self.gateways.wait_ready(h2c=h2c)
+
     async def stop(self, *, gateways: bool) -> None:
         await self.gateways.stop(processes=gateways)
 
@@ -204,7 +214,7 @@ class Knative:
     def _way_in(self, revisions: Iterable[Object]) -> tuple[int | None, ConditionState | None]:
         """Of a route to these revisions: the port its clients come to, and whether HTTP/2 is taken there."""
         port = self.gateways.port if self.gateways.ready else None
-        if not any(map(revision.speaks_h2c, revisions)):
+        if not any(map(revision.uses_h2c, revisions)):
             return port, None
         if self._envoy is None:
             return port, ConditionState("False", "EnvoyMissing", route.NO_ENVOY)

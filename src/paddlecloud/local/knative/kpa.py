@@ -1,4 +1,4 @@
-"""Knative's pod autoscaler as a pure function: what was seen in two windows, and how many pods there should be.
+"""Knative's pod autoscaler as a pure function: what was observed in two windows, and how many pods there should be.
 
     wanted = ceil(average of the metric over the window ÷ (target × utilisation))
 
@@ -17,7 +17,7 @@ from paddlecloud.local.knative.settings import Scaling
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Observed:
     """What one decision is about. Averages are None while nothing has been reported yet."""
 
     now: float
@@ -32,12 +32,12 @@ class Seen:
     started: bool = True
     """Whether the revision has once had its initial pods."""
     active_for: float = math.inf
-    """Seconds since the first pod was ready: nobody is sent to sleep who has just got up."""
+    """Seconds since the first pod was ready: a revision that has just started is not scaled to zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutoscalerState:
-    """What the autoscaler remembers of a revision between decisions; `AutoscalerState()` is one it has just met."""
+    """What the autoscaler remembers of a revision between decisions; `AutoscalerState()` is that of a new revision."""
 
     panic_since: float | None = None
     panic_pods: int = 0
@@ -53,38 +53,38 @@ class ScaleDecision:
     why: str
 
 
-def decide(scaling: Scaling, seen: Seen, state: AutoscalerState) -> tuple[ScaleDecision, AutoscalerState]:
+def decide(scaling: Scaling, observed: Observed, state: AutoscalerState) -> tuple[ScaleDecision, AutoscalerState]:
     """How many pods there should be now."""
-    pods, state, why = _by_load(scaling, seen, state)
-    pods, state = _delayed(scaling, seen, state, pods)
-    low, high = _bounds(scaling, seen)
+    pods, state, why = _by_load(scaling, observed, state)
+    pods, state = _delayed(scaling, observed, state, pods)
+    low, high = _bounds(scaling, observed)
     bounded = max(pods, low)
     if high:
-        bounded = min(bounded, max(high, 1) if seen.waiting else high)
+        bounded = min(bounded, max(high, 1) if observed.waiting else high)
     if bounded != pods:
         why = f"{why}, within {low} to {high or '∞'}"
-    bounded, state, kept = _last_pod(scaling, seen, state, bounded)
+    bounded, state, kept = _last_pod(scaling, observed, state, bounded)
     return ScaleDecision(bounded, state.panic_since is not None, kept or why), state
 
 
-def _by_load(scaling: Scaling, seen: Seen, state: AutoscalerState) -> tuple[int, AutoscalerState, str]:
-    if seen.stable is None or seen.panic is None:
-        pods = max(seen.ready, 1 if seen.waiting else 0)
+def _by_load(scaling: Scaling, observed: Observed, state: AutoscalerState) -> tuple[int, AutoscalerState, str]:
+    if observed.stable is None or observed.panic is None:
+        pods = max(observed.ready, 1 if observed.waiting else 0)
         return pods, state, "nothing was reported yet"
-    ready = max(1, seen.ready)
+    ready = max(1, observed.ready)
     most = math.ceil(scaling.up_rate * ready)
-    least = math.floor(ready / scaling.down_rate) if seen.reachable else 0
-    by_stable, by_panic = (math.ceil(value / scaling.goal) for value in (seen.stable, seen.panic))
+    least = math.floor(ready / scaling.down_rate) if observed.reachable else 0
+    by_stable, by_panic = (math.ceil(value / scaling.goal) for value in (observed.stable, observed.panic))
     stable, panic = (_activated(scaling, raw, min(max(raw, least), most)) for raw in (by_stable, by_panic))
     over = by_panic / ready >= scaling.panic_threshold
     if over:
-        state = replace(state, panic_since=seen.now)
-    elif state.panic_since is not None and state.panic_since + scaling.window < seen.now:
+        state = replace(state, panic_since=observed.now)
+    elif state.panic_since is not None and state.panic_since + scaling.window < observed.now:
         state = replace(state, panic_since=None, panic_pods=0)
     if state.panic_since is None:
-        return stable, state, f"{seen.stable:.1f} over {scaling.window:.0f} s, {scaling.goal:g} a pod"
+        return stable, state, f"{observed.stable:.1f} over {scaling.window:.0f} s, {scaling.goal:g} a pod"
     state = replace(state, panic_pods=max(state.panic_pods, stable, panic))
-    return state.panic_pods, state, f"sudden load: {seen.panic:.1f} over {scaling.panic_window:.0f} s"
+    return state.panic_pods, state, f"sudden load: {observed.panic:.1f} over {scaling.panic_window:.0f} s"
 
 
 def _activated(scaling: Scaling, raw: int, pods: int) -> int:
@@ -92,36 +92,38 @@ def _activated(scaling: Scaling, raw: int, pods: int) -> int:
     return max(pods, scaling.activation_scale) if raw > 0 and scaling.activation_scale > 1 else pods
 
 
-def _delayed(scaling: Scaling, seen: Seen, state: AutoscalerState, pods: int) -> tuple[int, AutoscalerState]:
-    if not scaling.scale_down_delay or not seen.reachable:
+def _delayed(scaling: Scaling, observed: Observed, state: AutoscalerState, pods: int) -> tuple[int, AutoscalerState]:
+    if not scaling.scale_down_delay or not observed.reachable:
         return pods, state
-    since = seen.now - scaling.scale_down_delay
-    recent = (*(entry for entry in state.recent if entry[0] > since), (seen.now, pods))
+    since = observed.now - scaling.scale_down_delay
+    recent = (*(entry for entry in state.recent if entry[0] > since), (observed.now, pods))
     return max(count for _, count in recent), replace(state, recent=recent)
 
 
-def _bounds(scaling: Scaling, seen: Seen) -> tuple[int, int]:
-    low = scaling.min_scale if seen.reachable else 0
-    if not seen.started:
+def _bounds(scaling: Scaling, observed: Observed) -> tuple[int, int]:
+    low = scaling.min_scale if observed.reachable else 0
+    if not observed.started:
         low = max(low, scaling.initial_scale)
-    if seen.waiting:
+    if observed.waiting:
         low = max(low, scaling.activation_scale, 1)
     return low, scaling.max_scale
 
 
-def _last_pod(scaling: Scaling, seen: Seen, state: AutoscalerState, pods: int) -> tuple[int, AutoscalerState, str]:
+def _last_pod(
+    scaling: Scaling, observed: Observed, state: AutoscalerState, pods: int
+) -> tuple[int, AutoscalerState, str]:
     """Zero is an answer only after nothing else was for long enough."""
     if pods > 0:
         return pods, replace(state, idle_since=None), ""
-    if not scaling.zero and seen.reachable:
+    if not scaling.zero and observed.reachable:
         return 1, state, "scaling to zero is switched off"
-    if seen.ready == 0:
+    if observed.ready == 0:
         return 0, state, ""
-    if seen.reachable and seen.active_for < scaling.window:
-        return 1, replace(state, idle_since=None), f"awake for {seen.active_for:.0f} of {scaling.window:.0f} s"
-    since = state.idle_since if state.idle_since is not None else seen.now
+    if observed.reachable and observed.active_for < scaling.window:
+        return 1, replace(state, idle_since=None), f"awake for {observed.active_for:.0f} of {scaling.window:.0f} s"
+    since = state.idle_since if state.idle_since is not None else observed.now
     state = replace(state, idle_since=since)
-    patience = max(scaling.grace, scaling.retention) if seen.reachable else 0.0
-    if seen.now - since < patience:
-        return 1, state, f"idle for {seen.now - since:.0f} of {patience:.0f} s"
+    patience = max(scaling.grace, scaling.retention) if observed.reachable else 0.0
+    if observed.now - since < patience:
+        return 1, state, f"idle for {observed.now - since:.0f} of {patience:.0f} s"
     return 0, state, ""

@@ -9,7 +9,7 @@ from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import Key, Object, key_of
 from paddlecloud.local.knative.gateway.table import REVISION
-from paddlecloud.local.knative.revision import speaks_h2c
+from paddlecloud.local.knative.revision import uses_h2c
 from paddlecloud.local.knative.routing import (
     OF_REVISION,
     Entries,
@@ -29,7 +29,7 @@ SOON = 0.1
 class TablePublisher:
     """`asleep` is called for revisions without pods, `gone` with the path of one that was deleted.
 
-    `envoy` is the program for HTTP/2, if there is one; the first revision that speaks it has it started.
+    `envoy` is the program for HTTP/2, if there is one; the first revision that uses it has it started.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class TablePublisher:
         if self._gateways.port is None:
             return SOON
         self._replace(_place(key), self._entry_of(found))
-        if self._envoy is not None and speaks_h2c(found):
+        if self._envoy is not None and uses_h2c(found):
             self._gateways.ensure_h2c(self._envoy)
         if not self._pods.cache.by_index(OF_REVISION, path_of(key)):
             self._asleep(found)
@@ -118,8 +118,8 @@ class TablePublisher:
     def _entries_of(self, route: Object) -> Entries:
         led_to = [self._revisions.cache.get(Key(*path.split("/", 1))) for path in revisions_of(route)]
         if not (route.get("status") or {}).get("traffic") and None in led_to:
-            return {}  # which gateway has its port depends on what the revision speaks
-        h2c = self._envoy is not None and any(found is not None and speaks_h2c(found) for found in led_to)
+            return {}  # which gateway has its port depends on the protocol of the revision
+        h2c = self._envoy is not None and any(found is not None and uses_h2c(found) for found in led_to)
         return route_entries(route, self._gateways.ports, h2c=h2c)
 
     def _entry_of(self, found: Object) -> Entries:

@@ -10,6 +10,7 @@ import itertools
 import json
 import logging
 import socket
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 
 MOST = min(1000, descriptors.share(one_of=4))
 """Ports of single routes and tags held at a time. Each is a descriptor here and in every gateway, and one port less for
-all programs of the machine. Routes and tags beyond them are found by name, on the port that all share."""
+all programs of the machine. Those of one namespace have half of them. Routes and tags beyond them are found by name, on
+the port that all share."""
 
 SHARED = ("port", "port-h2c")
 """Files with the ports that routes share, for HTTP/1.1 and for HTTP/2."""
@@ -34,6 +36,7 @@ class Reservations:
         self._folder = folder
         self._shared: list[socket.socket] = []
         self._own: dict[str, socket.socket] = {}
+        self._of_namespace: Counter[str] = Counter()
         self._ports: dict[str, int] = {}
         """Of single routes and tags by `namespace/label`."""
 
@@ -69,6 +72,7 @@ class Reservations:
         for label in gone:
             self._own.pop(label).close()
             del self._ports[label]
+            self._of_namespace[_namespace(label)] -= 1
         if gone:
             self._record()
 
@@ -77,7 +81,7 @@ class Reservations:
             sock.close()
 
     def _hold(self, label: str, port: object) -> None:
-        if len(self._ports) >= MOST:
+        if len(self._ports) >= MOST or self._of_namespace[_namespace(label)] >= MOST // 2:
             return
         try:
             sock = self._own[label] = _reserve(port)
@@ -85,11 +89,16 @@ class Reservations:
             log.warning("no port for %s alone: %s", label, error)
             return
         self._ports[label] = _port(sock)
+        self._of_namespace[_namespace(label)] += 1
 
     def _record(self) -> None:
         fresh = self._folder / f"{OWN}.new"
         fresh.write_text(json.dumps(self._ports))
         fresh.replace(self._folder / OWN)
+
+
+def _namespace(label: str) -> str:
+    return label.partition("/")[0]
 
 
 def _recorded(file: Path) -> object:

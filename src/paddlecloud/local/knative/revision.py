@@ -10,6 +10,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.api import mounts
 from paddlecloud.kube.conditions import ConditionState, condition_in, conditions_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
 from paddlecloud.kube.pods import phase_of
@@ -85,7 +86,7 @@ def port_of(revision: Object) -> int:
     return DEFAULT_PORT
 
 
-def speaks_h2c(revision: Object) -> bool:
+def uses_h2c(revision: Object) -> bool:
     """Whether its port takes HTTP/2 without TLS: Knative goes by the port's name."""
     containers = (revision.get("spec") or {}).get("containers") or ()
     return any(port.get("name") == "h2c" for container in containers for port in container.get("ports") or ())
@@ -241,8 +242,8 @@ def _healthy(revision: Object, active: list[Object], ready: list[Object]) -> Con
     if is_reached(revision):
         return YES
     before = condition_in(conditions_of(revision), "ContainerHealthy") or {}
-    if before.get("status") == "False" and active:
-        return ConditionState("False", before.get("reason", ""), before.get("message", ""))  # between two attempts
+    if before.get("status") == "False":  # between two attempts, or asleep after one
+        return ConditionState("False", before.get("reason", ""), before.get("message", ""))
     if any(phase_of(pod) == "Running" for pod in active):
         return ConditionState(
             "Unknown", "ContainerStarting", f"port {port_of(revision)} of its program does not answer yet"
@@ -264,10 +265,13 @@ def lasting_failure(pods: Iterable[Object]) -> ConditionState | None:
 def _trouble(pods: list[Object], *, restarts: int = 0) -> ConditionState | None:
     """The first container that cannot start, or that ended after so many restarts."""
     for pod in pods:
-        for container in (pod.get("status") or {}).get("containerStatuses") or ():
+        status = pod.get("status") or {}
+        for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
             waiting = (container.get("state") or {}).get("waiting") or {}
             if waiting.get("reason") in HOPELESS:
                 return ConditionState("False", str(waiting["reason"]), _words(container, waiting))
+            if mounts.has_failed(waiting):
+                return ConditionState("False", mounts.REASON, str(waiting["message"]))
             ended = (container.get("state") or {}).get("terminated") or {}
             if ended and not container.get("ready") and int(container.get("restartCount") or 0) >= restarts:
                 return ConditionState("False", f"ExitCode{ended.get('exitCode')}", _words(container, ended))

@@ -43,7 +43,7 @@ class Observed(NamedTuple):
     slice: Object | None = None
     port: int | None = None
     http2: ConditionState | None = None
-    """Of a route to a revision that speaks HTTP/2: whether it is routed."""
+    """Of a route to a revision that uses HTTP/2: whether it is routed."""
     published: bool = False
     """Whether all gateways on `port` have acknowledged the route's present `status.traffic`."""
     ports: Mapping[str, int] = NO_PORTS

@@ -9,7 +9,7 @@ from paddlecloud.kube.resource import Key, Object
 from paddlecloud.local.knative.gateway.table import H2C_PORT, HOST, PATH, PORT, REVISION
 from paddlecloud.local.knative.names import REVISION as REVISION_LABEL
 from paddlecloud.local.knative.names import hosts_of, is_label, key
-from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, lasting_failure, port_of, speaks_h2c
+from paddlecloud.local.knative.revision import DEFAULT_TIMEOUT, lasting_failure, port_of, uses_h2c
 from paddlecloud.local.workloads.pods import is_active, is_ready
 
 Entries = dict[str, Any]
@@ -76,7 +76,7 @@ def revision_entry(revision: Object, pods: Iterable[Object], slots: Callable[[st
         ],
         "limit": limit,
         "timeout": int(spec.get("timeoutSeconds") or DEFAULT_TIMEOUT),
-        **({"h2c": True} if speaks_h2c(revision) else {}),
+        **({"h2c": True} if uses_h2c(revision) else {}),
         **({"failed": f"{failure.reason}: {failure.message}"} if failure else {}),
     }
     return {f"{REVISION}{key(revision)}": body}

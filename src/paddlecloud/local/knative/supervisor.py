@@ -130,6 +130,12 @@ class Gateways:
             self.settled = True
             self._changed()
 
+    async def wait_ready(self, *, h2c: bool) -> None:
+        """Until one of the processes takes connections, with `h2c` also the one for HTTP/2."""
+        while not self.ready or (h2c and self.h2c_port is None):
+            self._arrived.clear()
+            await self._arrived.wait()
+
     def ensure_h2c(self, envoy: str) -> None:
         """Have the process for HTTP/2 running as well, with this program. Only after `ensure`."""
         if H2C not in self._keepers:

@@ -27,6 +27,6 @@ class Window:
             return None
         second = int(now)
         if second not in self._sums:
-            second -= 1  # this one is not over, and nobody has spoken in it yet
+            second -= 1  # this one is not over, and has no report yet
         length = max(1, min(math.ceil(span), second - self._first + 1, self._size))
         return sum(self._sums.get(second - back, 0.0) for back in range(length)) / length

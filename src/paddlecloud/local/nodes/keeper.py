@@ -7,13 +7,13 @@ for it, a restart of the platform finds it again, and `pdc node fail` takes the 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Mapping, Sequence
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import NODES, Object
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.kubelet.node.kubelet import Kubelet
 from paddlecloud.local.kubelet.node.node import NodeConfig
 from paddlecloud.local.kubelet.pod.paths import PodPaths
@@ -22,8 +22,6 @@ from paddlecloud.local.nodes.marks import NODE_KIND, SIMULATED, VIRTUAL
 from paddlecloud.local.nodes.node_loss import failed
 from paddlecloud.local.nodes.objects import declared_capacity, new_node, simulated_name
 from paddlecloud.local.scheduler.controller.watches import ON_NODE, Watches
-
-log = logging.getLogger(__name__)
 
 CONCURRENCY = 32
 
@@ -40,8 +38,7 @@ class NodeKeeper:
         self._clock = clock
         self._configs = {config.name: config for config in own}
         self._serving = set(self._configs)
-        self._dirty: set[str] = set()
-        self._wake = asyncio.Event()
+        self._worker: Worker[str] = Worker("kubelet of node", self._follow)
         watches.nodes.on_change(self._on_node)
 
     def _on_node(self, old: Object | None, new: Object | None) -> None:
@@ -49,17 +46,12 @@ class NodeKeeper:
         assert node is not None
         name = node["metadata"]["name"]
         if name in self._configs or _kind(node) == VIRTUAL:
-            self._dirty.add(name)
-            self._wake.set()
+            self._worker.add(name)
 
     async def run(self) -> None:
         await self._watches.synced()
         await self._forget_former()
-        while True:
-            await self._wake.wait()
-            self._wake.clear()
-            while self._dirty:
-                await self._follow(self._dirty.pop())
+        await self._worker.run()
 
     async def _forget_former(self) -> None:
         """Nodes of an earlier start that this one does not have: nobody serves them any more."""
@@ -69,19 +61,16 @@ class NodeKeeper:
                 await self._delete(name)
 
     async def _follow(self, name: str) -> None:
+        """What fails half-way is retried: both calls may be repeated."""
         node = next((n for n in self._watches.nodes.cache.list() if n["metadata"]["name"] == name), None)
         wanted = node is not None and not failed(node)
-        try:
-            if wanted and name not in self._serving:
-                self._serving.add(name)
-                await self._kubelet.add_node(self._configs.get(name) or _config(node or {}))
-            elif not wanted and name in self._serving:
-                self._serving.discard(name)
-                await self._kubelet.remove_node(name)
-                await self._switch_off(name)
-        except (errors.ApiError, OSError) as error:
-            log.warning("node %s: %s", name, error)
-            self._serving ^= {name}
+        if wanted and name not in self._serving:
+            await self._kubelet.add_node(self._configs.get(name) or _config(node or {}))
+            self._serving.add(name)
+        elif not wanted and name in self._serving:
+            await self._kubelet.remove_node(name)
+            await self._switch_off(name)
+            self._serving.discard(name)
 
     async def _switch_off(self, name: str) -> None:
         """End the processes of a lost node's pods, as its loss would have."""

@@ -52,7 +52,7 @@ class NodeLifecycle:
             self._lease_renewed[new["metadata"]["name"]] = self._clock.monotonic()
 
     def _on_node(self, old: Object | None, new: Object | None) -> None:
-        if old is not None and new is None:  # deleted before our eyes: nobody waits for it
+        if old is not None and new is None:  # its deletion was observed: no grace period
             self._missing[old["metadata"]["name"]] = self._clock.monotonic() - MISSING_SECONDS
         if old is None or new is None or old.get("spec") != new.get("spec") or failed(old) != failed(new):
             self._wake.set()

@@ -82,7 +82,7 @@ def _ready(now: float) -> Object:
         "type": "Ready",
         "status": "True",
         "reason": "Simulated",
-        "message": "pods of this node live on paper",
+        "message": "pods of this node are simulated: no process runs",
         "lastHeartbeatTime": rfc3339(now),
         "lastTransitionTime": rfc3339(now),
     }

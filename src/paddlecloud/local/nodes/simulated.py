@@ -1,4 +1,4 @@
-"""The kubelet of all simulated nodes: pods go through their lives on paper, one status write per step.
+"""The kubelet of all simulated nodes: pods go through their phases without processes, one status write per step.
 
 Steps that fall due together are written together. What a pod's next step is follows from its object alone (annotation,
 status, deletion), so a restart of the platform goes on where it stopped.

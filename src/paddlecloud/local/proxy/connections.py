@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from paddlecloud.kube.resource import Key
-
 log = logging.getLogger(__name__)
 
 DESCRIPTORS = 2
@@ -20,37 +18,37 @@ DESCRIPTORS = 2
 
 
 class Connections:
-    """All together have `most`, one Service or pod half of that."""
+    """All together have `most`, those to pods of one namespace half of that."""
 
     def __init__(self, most: int) -> None:
         self._most = max(2, most)
-        self._of: Counter[Key] = Counter()
-        self._full: set[Key] = set()
+        self._of: Counter[str] = Counter()
+        self._full: set[str] = set()
 
     @contextmanager
-    def place(self, target: Key) -> Iterator[bool]:
+    def place(self, namespace: str) -> Iterator[bool]:
         """Holds a place while the context is open; yields whether there was one."""
-        if self._of[target] >= self._most // 2 or self._of.total() >= self._most:
-            self._report(target)
+        if self._of[namespace] >= self._most // 2 or self._of.total() >= self._most:
+            self._report(namespace)
             yield False
             return
-        self._of[target] += 1
+        self._of[namespace] += 1
         try:
             yield True
         finally:
-            self._of[target] -= 1
-            if not self._of[target]:
-                del self._of[target]
-                self._full.discard(target)
+            self._of[namespace] -= 1
+            if not self._of[namespace]:
+                del self._of[namespace]
+                self._full.discard(namespace)
 
-    def _report(self, target: Key) -> None:
+    def _report(self, namespace: str) -> None:
         """Once, until it has had no connection for a moment: somebody may try again and again."""
-        if target not in self._full:
-            self._full.add(target)
+        if namespace not in self._full:
+            self._full.add(namespace)
             log.warning(
-                "connections to %s are refused: one Service or pod has at most %d at a time, all have %d; pdc up with "
-                "a higher limit of open files (ulimit -n) allows more",
-                target,
+                "connections to pods of namespace %s are refused: one has at most %d at a time, all have %d; pdc up "
+                "with a higher limit of open files (ulimit -n) allows more",
+                namespace,
                 self._most // 2,
                 self._most,
             )

@@ -13,6 +13,8 @@ from paddlecloud.local.store.store import Store
 
 SERVICES = "/services"
 FIRST, LAST = 30000, 32767
+SHARE = (LAST - FIRST + 1) // 2
+"""Ports that the Services of one namespace have at most: the others have the rest."""
 TYPES = ("NodePort", "LoadBalancer")
 
 
@@ -39,6 +41,7 @@ class NodePorts:
             for port in ports:
                 port.pop("nodePort", None)
             return
+        self._check_share(obj, old)
         had = {_identity(port): port.get("nodePort") for port in ((old or {}).get("spec") or {}).get("ports") or ()}
         taken = self._taken(but=obj["metadata"])
         for index, port in enumerate(ports):
@@ -53,6 +56,7 @@ class NodePorts:
         spec = obj.get("spec") or {}
         if info.kind != "Service" or info.resource.group or spec.get("type") not in TYPES:
             return
+        self._check_share(obj, old)
         taken = self._taken(but=obj["metadata"])
         offered = self._offers.taken_back(obj)
         for index, port in enumerate(spec.get("ports") or ()):
@@ -60,6 +64,15 @@ class NodePorts:
                 port["nodePort"] = self._free(taken | {other["nodePort"] for other in spec["ports"]})
             else:
                 self._check(port["nodePort"], taken, obj, index)
+
+    def _check_share(self, obj: Object, old: Object | None) -> None:
+        """Refuse more ports than one namespace may have. A Service that has them already keeps them."""
+        meta, wanted = obj["metadata"], len(obj["spec"].get("ports") or ())
+        if wanted <= sum(bool(port.get("nodePort")) for port in ((old or {}).get("spec") or {}).get("ports") or ()):
+            return
+        if wanted + len(self._taken(but=meta, of=meta.get("namespace", ""))) > SHARE:
+            why = f"Forbidden: Services of one namespace have at most {SHARE} node ports together"
+            raise errors.invalid("Service", str(meta.get("name", "")), [("spec.ports", "FieldValueForbidden", why)])
 
     def _check(self, wanted: int, taken: set[int], obj: Object, index: int) -> int:
         if FIRST <= wanted <= LAST and wanted not in taken:
@@ -72,13 +85,13 @@ class NodePorts:
         cause = (f"spec.ports[{index}].nodePort", "FieldValueInvalid", f"Invalid value: {wanted}: {why}")
         raise errors.invalid("Service", str(obj["metadata"].get("name", "")), [cause])
 
-    def _taken(self, *, but: Object) -> set[int]:
-        """Ports of the Services that are stored, and of those on their way to it."""
+    def _taken(self, *, but: Object, of: str | None = None) -> set[int]:
+        """Ports of the Services that are stored, and of those on their way to it; `of` one namespace, or all."""
         mine = (but.get("namespace", ""), but.get("name", ""))
         return {
             port["nodePort"]
             for record in (*self._store.list(SERVICES), *self._store.in_flight(SERVICES))
-            if (record.address.namespace, record.address.name) != mine
+            if (record.address.namespace, record.address.name) != mine and of in (None, record.address.namespace)
             for port in (record.object.get("spec") or {}).get("ports") or ()
             if port.get("nodePort")
         }

@@ -39,7 +39,8 @@ class ServiceProxy:
     """Adds its controller to a manager; `close` ends all that it listens on.
 
     Each address is a descriptor of the control plane, and a Service may have thousands of ports: all Services together
-    have half of the descriptors, one Service a quarter of that. Connections through them have another quarter.
+    have half of the descriptors, those of one namespace half of that, one Service a quarter. Connections through them
+    have another quarter of the descriptors, those of one namespace half of it.
     """
 
     def __init__(self, manager: Manager, clock: Clock) -> None:
@@ -52,6 +53,7 @@ class ServiceProxy:
         self._most_of_one = self._most // 4
         self._connections = Connections(descriptors.share(one_of=4) // DESCRIPTORS)
         self._recorded: dict[Key, set[str]] = {}
+        self._progress = asyncio.Event()
         # One worker: an address that moves from one Service to another must be let go before it is taken.
         controller = manager.controller("service-proxy", self._reconcile, workers=1)
         controller.watch(self._services)
@@ -60,6 +62,13 @@ class ServiceProxy:
     @property
     def addresses(self) -> list[Address]:
         return sorted(self._listeners)
+
+    async def wait_listening(self) -> None:
+        """Until the Services that there are have been gone through once: their addresses take connections."""
+        await asyncio.gather(self._services.wait_synced(), self._slices.wait_synced())
+        while any(key not in self._recorded for key in self._services.cache):
+            self._progress.clear()
+            await self._progress.wait()
 
     async def close(self) -> None:
         await asyncio.gather(*(listener.abort() for _, listener in self._listeners.values()))
@@ -72,20 +81,22 @@ class ServiceProxy:
             await self._listeners.pop(address)[1].close()
         if service is None:
             self._recorded.pop(key, None)
+            self._progress.set()
             return None
         notes = dict.fromkeys(unsupported(service), UNAVAILABLE)
         retry = None
         mine = sum(owner == key for owner, _ in self._listeners.values())
+        ours = sum(owner.namespace == key.namespace for owner, _ in self._listeners.values())
         for address, route in routes.items():
             held = self._listeners.get(address)
             if held is not None and held[0] == key:
                 held[1].update(route)
                 continue
-            if mine >= self._most_of_one or len(self._listeners) >= self._most:
+            if mine >= self._most_of_one or ours >= self._most // 2 or len(self._listeners) >= self._most:
                 notes[self._full()] = UNAVAILABLE
                 retry = RETRY_FULL
                 continue
-            listener = Listener(address, route, self._clock, partial(self._connections.place, key))
+            listener = Listener(address, route, self._clock, partial(self._connections.place, key.namespace))
             try:
                 await listener.open()
             except OSError as error:
@@ -94,15 +105,17 @@ class ServiceProxy:
                 retry = RETRY
                 continue
             self._listeners[address] = (key, listener)
-            mine += 1
+            mine, ours = mine + 1, ours + 1
         notes |= {text: MOVED for address in routes if (text := _moved(address))}
         await self._record(key, service, notes)
+        self._progress.set()
         return retry
 
     def _full(self) -> str:
         return (
-            f"some ports are not served: this machine listens on at most {self._most_of_one} addresses for one Service "
-            f"and {self._most} for all; have fewer ports, or a higher limit of open files (ulimit -n) for pdc up"
+            f"some ports are not served: this machine listens on at most {self._most_of_one} addresses for one "
+            f"Service, {self._most // 2} for one namespace and {self._most} for all; have fewer ports, or a higher "
+            "limit of open files (ulimit -n) for pdc up"
         )
 
     async def _record(self, key: Key, service: Object, notes: dict[str, Note]) -> None:

@@ -11,6 +11,8 @@ import socket
 import struct
 
 CHUNK = 256 * 1024
+PATIENCE = 60.0
+"""Seconds that a peer has to take the last of what was written to it."""
 _AT_ONCE = struct.pack("ii", 1, 0)  # linger for no time: what is left is dropped and the peer gets a reset
 
 
@@ -29,9 +31,10 @@ async def relay(
         for half in halves:
             half.cancel()
         results = await asyncio.gather(*halves, return_exceptions=True)
-        broken = any(isinstance(result, BaseException) for result in results)
-        for _, writer in (client, server):
-            reset(writer) if broken else writer.close()
+        if any(isinstance(result, BaseException) for result in results):
+            for _, writer in (client, server):
+                reset(writer)
+        await asyncio.gather(hang_up(client[1]), hang_up(server[1]))
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
@@ -40,6 +43,18 @@ def reset(writer: asyncio.StreamWriter) -> None:
     if connection is not None and not writer.transport.is_closing():
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
     writer.transport.abort()
+
+
+async def hang_up(writer: asyncio.StreamWriter) -> None:
+    """Close a connection when its peer has taken what was written, or after a minute: one that takes nothing would keep
+    the descriptor for as long as it likes."""
+    writer.close()
+    try:
+        await asyncio.wait_for(writer.wait_closed(), PATIENCE)
+    except (OSError, asyncio.TimeoutError):
+        pass
+    finally:
+        writer.transport.abort()
 
 
 async def _carry(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from paddlecloud.local.store.watch import Change
 
 MOST = 4096
-MOST_BYTES = 64 * 1024 * 1024
+MOST_BYTES = 16 * 1024 * 1024
+"""So many changes of ordinary objects take less; keeping this much costs about 25 MB. Older ones are in the table."""
 
 
 class RecentChanges:

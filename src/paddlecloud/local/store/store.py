@@ -37,9 +37,9 @@ from paddlecloud.local.store.record import Address, Record, check_size, encode
 from paddlecloud.local.store.state import Records, State
 from paddlecloud.local.store.watch import Change, Watch
 
-GATHER = 0.001  # seconds that a durable write waits for company, where there was some a moment ago
+GATHER = 0.001  # seconds that a durable write waits for others, where there were some a moment ago
 RETAIN = 20_000  # revisions of history kept in the table before compaction takes them
-RETAIN_BYTES = 256 * 1024 * 1024  # written since the last compaction, before the next one keeps the recent changes only
+RETAIN_BYTES = 256 * 1024 * 1024  # written since the last compaction, before the next one keeps the last of them only
 HISTORY_BYTES = 32 * 1024 * 1024  # read from the table at once, in the event loop; what is older must be listed again
 LEAST_BYTES = 4096  # that a row counts as: reading ten thousand small ones takes its time as well
 
@@ -76,6 +76,7 @@ class Store:
         self._waiting: list[asyncio.Future[None]] = []  # for the log to be free
         # Watchers
         self._recent = RecentChanges()
+        self._last_part = 0  # the revision from which on a compaction for bytes keeps all; 0 while that is far
         self._watches: dict[str, set[Watch]] = {}
         self._listeners: list[Callable[[Change], None]] = []
         self.dropped_watchers = 0
@@ -214,8 +215,11 @@ class Store:
     def _tidy(self) -> None:
         """Upkeep that a commit made due. It only saves space: where it fails it is tried again after a later commit."""
         many, large = self.revision - self._log.compacted > 2 * self._retain, self._log.gathered > RETAIN_BYTES
+        if self._log.gathered > RETAIN_BYTES - RETAIN_BYTES // 8 and not self._last_part:
+            self._last_part = self.revision
         if many or large:
-            upto = self._recent.first - 1 if large else self.revision - self._retain
+            upto = min(self._last_part, self._recent.first) - 1 if large else self.revision - self._retain
+            self._last_part = 0
             self._on_disk_thread(
                 functools.partial(self._log.compact, upto), lambda _: self._forget(self._log.compacted)
             )
@@ -274,7 +278,7 @@ class Store:
                 write.done.set_exception(errors.ServiceUnavailable(f"nothing was changed: {error}", retry_after=1))
 
     def subscribe(self, listener: Callable[[Change], None]) -> None:
-        """Hear every commit at once, before its writer gets an answer: for indexes that must never lag behind.
+        """Call `listener` with every commit, before its writer gets an answer: for indexes that must never lag behind.
 
         A listener only takes notes; it must not raise and must not write.
         """

@@ -1,4 +1,4 @@
-"""Telling watchers what changed, without ever waiting for them.
+"""Sends changes to watchers, without ever waiting for them.
 
 A `Watch` is a bounded queue between the store and one reader. A reader that falls too far behind is cut off: it sees
 the end of its stream, comes back with the last revision it saw, and catches up from the ring or the table. So a slow
@@ -49,11 +49,11 @@ class Watch:
         self.closed = False
 
     def offer(self, change: Change) -> bool:
-        """Called by the store for each commit of the collection; never blocks. Tells whether it cut the reader off."""
+        """Called by the store for each commit of the collection; never blocks. True if it cut the reader off."""
         if self.closed or (self.namespace is not None and change.record.address.namespace != self.namespace):
             return False
         if len(self._queue) >= self.LIMIT or self._bytes > self.LIMIT_BYTES:
-            self._queue.clear()  # it will come back for these; who knows when it looks at this end of the stream
+            self._queue.clear()  # the watcher resumes from its last revision; until then they only fill the memory
             self.close()
             return True
         self._queue.append(change)

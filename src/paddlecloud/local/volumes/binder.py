@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from paddlecloud.kube.errors import AlreadyExists
@@ -19,6 +19,7 @@ from paddlecloud.kube.resource import (
     Object,
     key_of,
 )
+from paddlecloud.local.removal import remove_tree
 from paddlecloud.local.volumes.binding import decide_claim, decide_volume, local_class
 
 COMPONENT = "persistentvolume-controller"
@@ -114,7 +115,8 @@ class VolumeReconciler(Reconciler[Object | None, Plan]):
         """Only ever below our own folder, whatever the object says."""
         path = Path(volume["spec"]["hostPath"]["path"])
         if path.parent == self._folder and path.name == volume["metadata"]["name"]:
-            shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):
+                remove_tree(path)
 
 
 def _volume_of(claim: Object) -> list[Key]:

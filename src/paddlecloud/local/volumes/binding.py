@@ -14,7 +14,7 @@ from typing import Any
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, PERSISTENTVOLUMES, Object
-from paddlecloud.kube.selectors import LabelSelector
+from paddlecloud.kube.selectors import selects
 
 LOCAL_CLASS = "local"
 LOCAL_PROVISIONER = "paddlecloud.org/local"
@@ -110,7 +110,7 @@ def _fits(volume: Object, claim: Object, classes: Mapping[str, Object]) -> bool:
         and set(asked.get("accessModes") or ()) <= set(spec.get("accessModes") or ())
         and (spec.get("volumeMode") or "Filesystem") == (asked.get("volumeMode") or "Filesystem")
         and _capacity(volume) >= _requested(claim)
-        and (not selector or LabelSelector.from_dict(selector).matches(volume["metadata"].get("labels") or {}))
+        and (not selector or selects(selector, volume["metadata"].get("labels") or {}))
     )
 
 
@@ -154,7 +154,7 @@ def _complete(plan: Plan, claim: Object, volume: Object) -> None:
 
 
 def _local_volume(claim: Object, storage_class: Object, folder: Path) -> Object:
-    """A directory with the claim's size on paper: nothing holds a directory to a size."""
+    """A directory that is listed with the claim's size: nothing holds a directory to a size."""
     name = f"pvc-{claim['metadata']['uid']}"
     return {
         "apiVersion": "v1",

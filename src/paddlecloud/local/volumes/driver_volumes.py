@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes.drivers import Driver, MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
 from paddlecloud.local.volumes.object_volumes import Objects
-from paddlecloud.local.volumes.payload import contents_of
+from paddlecloud.local.volumes.payload import Contents
 
 log = logging.getLogger(__name__)
 
@@ -76,4 +76,4 @@ class DriverVolumes:
         secret = await self._objects.secret((ref.get("namespace") if claimed else None) or own, name)
         if secret is None:
             raise VolumeError(f'secret "{name}" not found')
-        return {key: value.decode() for key, value in contents_of(secret).items()}
+        return {key: value.decode() for key, value in Contents(secret).items()}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.env import ConfigError, Facts, field_value, resource_value
+from paddlecloud.local.kubelet.pod.env import Facts, field_value, resource_value
+from paddlecloud.local.kubelet.pod.errors import ConfigError
 from paddlecloud.local.volumes.errors import VolumeError
 
 DEFAULT_MODE = 0o644
@@ -19,6 +22,31 @@ class File(NamedTuple):
 
 
 Payload = dict[str, File]
+
+MOST_FILES, MOST_BYTES = 10_000, 64 * 1024 * 1024
+"""What all volumes of a pod that are made of objects may have together. Kubernetes has no such limit: there the bytes
+are memory of the pod. Here they are files of the platform, and a pod of few bytes can name one object many times."""
+
+
+@dataclass(slots=True)
+class Room:
+    """What is left for a volume. A file that another source replaces counts too: both had to be made."""
+
+    files_left: int = MOST_FILES
+    bytes_left: int = MOST_BYTES
+
+    def take(self, data: bytes) -> bytes:
+        self.files_left -= 1
+        self.bytes_left -= len(data)
+        if self.files_left < 0 or self.bytes_left < 0:
+            raise VolumeError(
+                "the volumes of the pod that are made of ConfigMaps, Secrets and fields have more than "
+                f"{MOST_FILES} files or {MOST_BYTES >> 20} MiB together: leave out sources, or name the keys that are "
+                "needed in items"
+            )
+        return data
+
+
 Lookup = Callable[[str, str], Object | None]
 """(kind, name) → object of the pod's namespace; kinds are `configmap` and `secret`."""
 
@@ -27,35 +55,59 @@ TokenLookup = Callable[[Object], str]
 
 
 def keyed_payload(
-    kind: str, name: str, obj: Object | None, *, items: list[Object] | None, optional: bool, mode: int
+    kind: str,
+    name: str,
+    contents: Contents | None,
+    *,
+    items: list[Object] | None,
+    optional: bool,
+    mode: int,
+    room: Room,
 ) -> Payload:
     """The keys of a ConfigMap or Secret as files: all of them, or those `items` name at the paths they give."""
-    if obj is None:
+    if contents is None:
         if optional:
             return {}
         raise VolumeError(f'{kind} "{name}" not found')
-    contents = contents_of(obj)
     if not items:
-        return {key: File(data, mode) for key, data in contents.items()}
+        return {key: File(room.take(contents[key]), mode) for key in contents}
     payload: Payload = {}
     for item in items:
         if item["key"] not in contents:
             if optional:
                 continue
             raise VolumeError(f'references non-existent {kind} key: {item["key"]} of "{name}"')
-        payload[safe_path(item["path"])] = File(contents[item["key"]], int(item.get("mode") or mode))
+        payload[safe_path(item["path"])] = File(room.take(contents[item["key"]]), int(item.get("mode") or mode))
     return payload
 
 
-def contents_of(obj: Object) -> dict[str, bytes]:
-    """A ConfigMap's texts and binaries; a Secret's decoded values."""
-    if obj.get("kind") == "Secret":
-        return {key: base64.b64decode(value) for key, value in (obj.get("data") or {}).items()}
-    texts = {key: value.encode() for key, value in (obj.get("data") or {}).items()}
-    return texts | {key: base64.b64decode(value) for key, value in (obj.get("binaryData") or {}).items()}
+class Contents(Mapping[str, bytes]):
+    """A ConfigMap's texts and binaries, a Secret's values: each is decoded when it is first asked for."""
+
+    def __init__(self, obj: Object) -> None:
+        texts, binaries = (obj.get("data") or {}), (obj.get("binaryData") or {})
+        secret = obj.get("kind") == "Secret"
+        self._texts: dict[str, str] = {} if secret else texts
+        self._encoded: dict[str, str] = texts if secret else binaries
+        self._decoded: dict[str, bytes] = {}
+
+    def __getitem__(self, key: str) -> bytes:
+        if key not in self._decoded:
+            encoded = self._encoded.get(key)
+            self._decoded[key] = base64.b64decode(encoded) if encoded is not None else self._texts[key].encode()
+        return self._decoded[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._encoded or key in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts | self._encoded)
+
+    def __len__(self) -> int:
+        return len(self._texts | self._encoded)
 
 
-def downward_payload(items: list[Object], pod: Object, facts: Facts, *, mode: int) -> Payload:
+def downward_payload(items: list[Object], pod: Object, facts: Facts, *, mode: int, room: Room) -> Payload:
     payload: Payload = {}
     for item in items:
         try:
@@ -65,44 +117,45 @@ def downward_payload(items: list[Object], pod: Object, facts: Facts, *, mode: in
                 text = resource_value(pod, {}, item["resourceFieldRef"], facts)
         except ConfigError as error:
             raise VolumeError(str(error)) from error
-        payload[safe_path(item["path"])] = File(text.encode(), int(item.get("mode") or mode))
+        payload[safe_path(item["path"])] = File(room.take(text.encode()), int(item.get("mode") or mode))
     return payload
 
 
-def volume_payload(volume: Object, pod: Object, facts: Facts, *, lookup: Lookup, token: TokenLookup) -> Payload:
-    """The files of one volume that is made of objects."""
+def volume_payload(
+    volume: Object, pod: Object, facts: Facts, *, lookup: Lookup, token: TokenLookup, room: Room
+) -> Payload:
+    """The files of one volume that is made of objects. Raises `VolumeError` as soon as they do not fit into `room`."""
+
+    @cache
+    def contents(kind: str, name: str) -> Contents | None:
+        """An object is decoded once, however many sources name it."""
+        return None if (found := lookup(kind, name)) is None else Contents(found)
+
+    def keyed(kind: str, name: str, source: Object, mode: int) -> Payload:
+        items, optional = source.get("items"), bool(source.get("optional"))
+        return keyed_payload(kind, name, contents(kind, name), items=items, optional=optional, mode=mode, room=room)
+
     if source := volume.get("configMap"):
-        return _keyed("configmap", source["name"], source, lookup, _mode(source))
+        return keyed("configmap", source["name"], source, _mode(source))
     if source := volume.get("secret"):
-        return _keyed("secret", source["secretName"], source, lookup, _mode(source))
+        return keyed("secret", source["secretName"], source, _mode(source))
     if source := volume.get("downwardAPI"):
-        return downward_payload(source.get("items") or [], pod, facts, mode=_mode(source))
+        return downward_payload(source.get("items") or [], pod, facts, mode=_mode(source), room=room)
     projected = volume["projected"]
     mode = _mode(projected)
     payload: Payload = {}
     for source in projected.get("sources") or ():
         if part := source.get("configMap"):
-            payload |= _keyed("configmap", part["name"], part, lookup, mode)
+            payload |= keyed("configmap", part["name"], part, mode)
         elif part := source.get("secret"):
-            payload |= _keyed("secret", part["name"], part, lookup, mode)
+            payload |= keyed("secret", part["name"], part, mode)
         elif part := source.get("downwardAPI"):
-            payload |= downward_payload(part.get("items") or [], pod, facts, mode=mode)
+            payload |= downward_payload(part.get("items") or [], pod, facts, mode=mode, room=room)
         elif part := source.get("serviceAccountToken"):
-            payload[safe_path(part["path"])] = File(token(part).encode(), mode & 0o640 | 0o600)
+            payload[safe_path(part["path"])] = File(room.take(token(part).encode()), mode & 0o640 | 0o600)
         else:
             raise VolumeError(f"a projected source {', '.join(source)} is not served by this platform")
     return payload
-
-
-def _keyed(kind: str, name: str, source: Object, lookup: Lookup, mode: int) -> Payload:
-    return keyed_payload(
-        kind,
-        name,
-        lookup(kind, name),
-        items=source.get("items"),
-        optional=bool(source.get("optional")),
-        mode=mode,
-    )
 
 
 def _mode(source: Mapping[str, object]) -> int:

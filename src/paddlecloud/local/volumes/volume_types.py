@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from paddlecloud.api import mounts
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes import object_volumes
 from paddlecloud.local.volumes.driver_volumes import DriverVolumes
 from paddlecloud.local.volumes.drivers import Driver
-from paddlecloud.local.volumes.errors import VolumeError
+from paddlecloud.local.volumes.errors import ClaimNotBound, VolumeError
 from paddlecloud.local.volumes.hostpath import host_path
 from paddlecloud.local.volumes.model import PreparedVolumes, Volume
 from paddlecloud.local.volumes.object_volumes import TOKEN_PATH, TOKEN_VOLUME, ObjectVolumes
@@ -98,16 +99,24 @@ class VolumeManager:
         for volume in _volumes(pod):
             name = volume["name"]
             wanted = Wanted(volume, pod, folder / name, pod_ip)
-            provided = await _provided(self._in_pods, volume, wanted)
-            if provided is None:
-                kinds = ", ".join(key for key in volume if key != "name")
-                raise VolumeError(f'volume "{name}": {kinds or "no source"} is not served by this platform')
-            volumes[name] = provided
+            try:
+                volumes[name] = await self._provide(volume, wanted)
+            except ClaimNotBound:
+                raise
+            except VolumeError as error:
+                raise VolumeError(mounts.sentence(name, str(error))) from error
         if token := self._of_objects.implicit(pod):
             place = folder / TOKEN_VOLUME
             await self._of_objects.write(token, pod, place, pod_ip=pod_ip)
             volumes[TOKEN_VOLUME] = Volume(str(place), readonly=True, optional=True, everywhere=TOKEN_PATH)
         return PreparedVolumes(volumes, tuple(_in_memory(pod, folder)))
+
+    async def _provide(self, volume: Object, wanted: Wanted) -> Volume:
+        provided = await _provided(self._in_pods, volume, wanted)
+        if provided is None:
+            kinds = ", ".join(key for key in volume if key != "name")
+            raise VolumeError(f"{kinds or 'no source'} is not served by this platform")
+        return provided
 
     async def refresh(self, pod: Object, folder: Path, *, pod_ip: str) -> None:
         """Bring volumes made of objects up to date while the pod runs."""
@@ -159,10 +168,10 @@ class VolumeManager:
     async def _claimed(self, source: Object, wanted: Wanted) -> Volume:
         name, readonly = source["claimName"], bool(source.get("readOnly"))
         if await self._objects.claim(wanted.namespace, name) is None:
-            raise VolumeError(f'persistentvolumeclaim "{name}" not found')
+            raise ClaimNotBound(f'persistentvolumeclaim "{name}" not found')
         bound = await self._bound(wanted, name)
         if bound is None:
-            raise VolumeError(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
+            raise ClaimNotBound(f'persistentvolumeclaim "{name}" is not bound to a volume yet')
         spec = bound["spec"]
         if csi := spec.get("csi"):
             readonly = readonly or bool(csi.get("readOnly"))
@@ -188,7 +197,7 @@ class VolumeManager:
         if claim is None or not volume or (claim.get("status") or {}).get("phase") != "Bound":
             return None
         found = await self._objects.persistent_volume(volume)
-        # As Kubernetes' kubelet: a claim says what it likes until it is bound; whose a volume is, the volume says.
+        # As in Kubernetes' kubelet the volume's `claimRef` decides: a claim's author can write any name into the claim.
         owner = ((found or {}).get("spec", {}).get("claimRef") or {}).get("uid")
         return found if owner == claim["metadata"]["uid"] else None
 

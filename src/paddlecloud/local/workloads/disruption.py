@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from paddlecloud.kube import selectors
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.conditions import conditions_of, with_condition
 from paddlecloud.kube.manager import Manager
@@ -26,7 +27,6 @@ from paddlecloud.kube.resource import (
     controller_of,
     key_of,
 )
-from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workloads.deployment.rollout import resolve
 from paddlecloud.local.workloads.pods import is_ready
 from paddlecloud.local.workloads.reconciler import WorkloadReconciler
@@ -44,10 +44,7 @@ class Observed:
 
 def selects(budget: Object, pod: Object) -> bool:
     """An empty selector means every pod of the namespace, a missing one none."""
-    selector = budget["spec"].get("selector")
-    if selector is None:
-        return False
-    return LabelSelector.from_dict(selector).matches(pod["metadata"].get("labels") or {})
+    return selectors.selects(budget["spec"].get("selector"), pod["metadata"].get("labels") or {})
 
 
 def decide(budget: Object, observed: Observed, now: float) -> Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.manager import Manager
@@ -19,15 +18,7 @@ MOMENT = 1.0
 half of all writes of a start, at the moment when the pod needs the machine itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What was observed, and since when pods that are not written down yet have had an address, by uid."""
-
-    observed: Observed
-    early: dict[str, float]
-
-
-class EndpointReconciler(Reconciler[Seen, Plan]):
+class EndpointReconciler(Reconciler[Observed, Plan]):
     def __init__(self, manager: Manager, clock: Clock) -> None:
         super().__init__(manager.client, component="endpoint-controller", clock=clock)
         self._services = manager.informer(SERVICES, indexers={"selector": by_selector})
@@ -42,7 +33,7 @@ class EndpointReconciler(Reconciler[Seen, Plan]):
         controller.watch(self._mirrors, expectations=self.expectations)
         controller.watch(self._pods, map=self._services_of)
 
-    async def observe(self, service: Object) -> Seen:
+    async def observe(self, service: Object) -> Observed:
         key, uid = key_of(service), service["metadata"]["uid"]
         likely = [pod for pair in by_selector(service) for pod in self._pods.cache.by_index("labels", pair)]
         found = tuple(pod for pod in likely if _matches(service, pod))
@@ -51,19 +42,19 @@ class EndpointReconciler(Reconciler[Seen, Plan]):
         if early:
             self._early[uid] = early
         there = tuple(pod for pod in found if pod["metadata"]["uid"] not in early)
-        return Seen(Observed(there, slices, self._mirrors.cache.get(key)), early)
+        return Observed(there, slices, self._mirrors.cache.get(key), early)
 
-    def decide(self, service: Object, seen: Seen, now: float) -> Plan:
-        plan = decide(service, seen.observed)
-        if seen.early:
-            plan.after = max(0.0, min(seen.early.values()) + MOMENT - now)
+    def decide(self, service: Object, observed: Observed, now: float) -> Plan:
+        plan = decide(service, observed)
+        if observed.early:
+            plan.after = max(0.0, min(observed.early.values()) + MOMENT - now)
         return plan
 
     def refused(self, service: Object, failed: PlanFailed) -> Sequence[PlannedEvent]:
         return [PlannedEvent("FailedToUpdateEndpointSlices", str(failed), type="Warning")]  # as Kubernetes names it
 
-    def rest(self, seen: Seen) -> float:
-        return rest(len(seen.observed.pods) + len(seen.early))
+    def rest(self, observed: Observed) -> float:
+        return rest(len(observed.pods) + len(observed.early))
 
     def forget(self, key: Key, uid: str) -> None:
         self._early.pop(uid, None)

@@ -1,15 +1,18 @@
 """Services to EndpointSlices: which pods answer behind a name, and whether they are ready. Pure.
 
 A slice holds a hundred endpoints at most, and a pod stays in the slice it is in: when one of a thousand pods turns
-ready, a tenth of the list is written, not all of it. Old clients read the same as a core/v1 Endpoints object. Slices
-of services without a selector are written by hand and left alone.
+ready, a tenth of the list is written, not all of it. A slice has one list of ports for all its endpoints: pods that
+give the name of a target port different numbers are in different slices, as in Kubernetes (getEndpointPorts of
+staging/src/k8s.io/endpointslice). Old clients read the same as a core/v1 Endpoints object. Slices of services without
+a selector are written by hand and left alone.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.pods import is_finished, is_leaving
@@ -35,6 +38,23 @@ class Observed:
     pods: tuple[Object, ...] = ()
     slices: tuple[Object, ...] = ()
     mirror: Object | None = None
+    early: Mapping[str, float] = field(default_factory=dict)
+    """Further pods, by uid, that are not written down yet, and since when each has had an address."""
+
+
+class Port(NamedTuple):
+    """As slices list it: `name` is that of the service's port, `port` the number in the pod."""
+
+    name: str
+    port: int
+    protocol: str
+
+
+class Member(NamedTuple):
+    """A pod behind a service."""
+
+    endpoint: Object
+    ports: tuple[Port, ...]
 
 
 def decide(service: Object, observed: Observed) -> Plan:
@@ -42,19 +62,17 @@ def decide(service: Object, observed: Observed) -> Plan:
     if not service["spec"].get("selector") or service["metadata"].get("deletionTimestamp"):
         return plan
     pods = sorted((pod for pod in observed.pods if _has_address(pod)), key=key_of)
-    endpoints = {pod["metadata"]["uid"]: _endpoint(pod, service) for pod in pods}
-    named = _named_ports(pods)
-    ports = [_port(port, named) for port in service["spec"].get("ports") or ()]
-    _bring_slices(plan, service, observed.slices, endpoints, ports)
-    mirror = _mirror(service, _subsets(endpoints.values(), ports))
+    members = {pod["metadata"]["uid"]: Member(_endpoint(pod, service), _ports(pod, service)) for pod in pods}
+    _bring_slices(plan, service, observed.slices, members)
+    mirror = _mirror(service, _subsets(members.values(), portless=not service["spec"].get("ports")))
     if observed.mirror is None:
         plan.create.append(mirror)
     else:
-        _bring(plan, ENDPOINTS, observed.mirror, {"subsets": mirror["subsets"]})
+        bring(plan, ENDPOINTS, observed.mirror, {"subsets": mirror["subsets"]})
     return plan
 
 
-def _bring(plan: Plan, resource: Resource, current: Object, wanted: Object) -> None:
+def bring(plan: Plan, resource: Resource, current: Object, wanted: Object) -> None:
     changed = {name: value for name, value in wanted.items() if (current.get(name) or []) != value}
     if changed:
         meta = current["metadata"]
@@ -64,38 +82,53 @@ def _bring(plan: Plan, resource: Resource, current: Object, wanted: Object) -> N
 # Slices
 
 
-def _bring_slices(
-    plan: Plan, service: Object, slices: Sequence[Object], endpoints: dict[str, Object], ports: list[Object]
-) -> None:
-    members: dict[str, list[str]] = {}
-    left = dict.fromkeys(endpoints)
-    ours = [piece for piece in slices if _manager(piece) in (MANAGER, _EARLIER)]
-    for piece in sorted(ours, key=key_of):
-        held = [uid for uid in _uids(piece) if uid in left]
-        members[piece["metadata"]["name"]] = held
-        for uid in held:
-            del left[uid]
-    _place(members, iter(left), _names(service, members))
-    known = {piece["metadata"]["name"]: piece for piece in ours}
-    for number, (name, held) in enumerate(sorted(members.items(), key=lambda item: (not item[1], item[0]))):
-        body = {"endpoints": [endpoints[uid] for uid in held], "ports": ports}
+class Slice(NamedTuple):
+    ports: tuple[Port, ...]
+    uids: list[str]
+
+
+def _bring_slices(plan: Plan, service: Object, slices: Sequence[Object], members: dict[str, Member]) -> None:
+    known = {piece["metadata"]["name"]: piece for piece in slices if _manager(piece) in (MANAGER, _EARLIER)}
+    wanted = _place(known, members, _names(service, known))
+    for number, (name, held) in enumerate(sorted(wanted.items(), key=lambda item: (not item[1].uids, item[0]))):
+        body = {
+            "endpoints": [members[uid].endpoint for uid in held.uids],
+            "ports": [port._asdict() for port in held.ports],
+        }
         if name not in known:
             plan.create.append(_slice(service, name, body))
-        elif held or number == 0:  # one stays even when it is empty: there is a service, with nobody behind it
-            _bring(plan, ENDPOINTSLICES, known[name], body)
+        elif held.uids or number == 0:  # one stays even when it is empty: there is a service, with nobody behind it
+            bring(plan, ENDPOINTSLICES, known[name], body)
         else:
             meta = known[name]["metadata"]
             plan.delete.append(Delete(ENDPOINTSLICES, name, meta["namespace"], uid=meta["uid"]))
 
 
-def _place(members: dict[str, list[str]], newcomers: Iterator[str], names: Iterator[str]) -> None:
-    """Newcomers fill the slices that have room, then further ones."""
-    for held in members.values():
-        held.extend(itertools.islice(newcomers, max(0, SLICE_SIZE - len(held))))
-    while batch := list(itertools.islice(newcomers, SLICE_SIZE)):
-        members[next(names)] = batch
-    if not members:
-        members[next(names)] = []
+def _place(known: dict[str, Object], members: dict[str, Member], names: Iterator[str]) -> dict[str, Slice]:
+    """Who is in which slice: newcomers fill those of their ports that have room, then empty ones, then further ones."""
+    left: dict[tuple[Port, ...], dict[str, None]] = {}
+    for uid, member in members.items():
+        left.setdefault(member.ports, {})[uid] = None
+    placed: dict[str, Slice] = {}
+    for name, piece in sorted(known.items()):
+        ports = tuple(_port_of_slice(port) for port in piece.get("ports") or ())
+        newcomers = left.get(ports, {})
+        placed[name] = Slice(ports, [uid for uid in _uids(piece) if uid in newcomers])
+        for uid in placed[name].uids:
+            del newcomers[uid]
+    for ports, uids in left.items():
+        waiting = iter(uids)
+        for held in placed.values():
+            if held.ports == ports:
+                held.uids.extend(itertools.islice(waiting, max(0, SLICE_SIZE - len(held.uids))))
+        while batch := list(itertools.islice(waiting, SLICE_SIZE)):
+            empty = next((name for name, held in placed.items() if not held.uids), None)
+            placed[empty or next(names)] = Slice(ports, batch)
+    return placed or {next(names): Slice((), [])}
+
+
+def _port_of_slice(port: Object) -> Port:
+    return Port(port.get("name") or "", port.get("port") or 0, port.get("protocol") or "TCP")
 
 
 def _manager(piece: Object) -> str | None:
@@ -158,20 +191,25 @@ def _endpoint(pod: Object, service: Object) -> Object:
     return endpoint
 
 
-def _named_ports(pods: Iterable[Object]) -> dict[str, int]:
-    return {
-        port["name"]: port["containerPort"]
-        for pod in pods
-        for container in pod["spec"].get("containers") or ()
-        for port in container.get("ports") or ()
-        if port.get("name")
-    }
+def _ports(pod: Object, service: Object) -> tuple[Port, ...]:
+    """Those of the service that this pod has: a name that none of its containers gives a port is left out."""
+    found = ((port, _target(pod, port)) for port in service["spec"].get("ports") or ())
+    return tuple(
+        Port(port.get("name", ""), number, port.get("protocol", "TCP")) for port, number in found if number is not None
+    )
 
 
-def _port(port: Object, named: dict[str, int]) -> Object:
-    target = port.get("targetPort", port["port"])
-    number = named.get(target, port["port"]) if isinstance(target, str) else target
-    return {"name": port.get("name", ""), "port": number, "protocol": port.get("protocol", "TCP")}
+def _target(pod: Object, port: Object) -> int | None:
+    target = port.get("targetPort") or port["port"]
+    if not isinstance(target, str):
+        return int(target)
+    wanted = (target, port.get("protocol", "TCP"))
+    sidecars = (one for one in pod["spec"].get("initContainers") or () if one.get("restartPolicy") == "Always")
+    for container in (*(pod["spec"].get("containers") or ()), *sidecars):
+        for declared in container.get("ports") or ():
+            if (declared.get("name"), declared.get("protocol", "TCP")) == wanted:
+                return int(declared["containerPort"])
+    return None
 
 
 # Endpoints, for old clients
@@ -192,16 +230,25 @@ def _mirror(service: Object, subsets: list[Object]) -> Object:
     }
 
 
-def _subsets(endpoints: Iterable[Object], ports: list[Object]) -> list[Object]:
-    groups: dict[str, list[Object]] = {"addresses": [], "notReadyAddresses": []}
-    for endpoint in endpoints:
+def _subsets(members: Iterable[Member], *, portless: bool) -> list[Object]:
+    """One for all addresses of the same ports. `portless` services list addresses alone."""
+    subsets: dict[tuple[Port, ...], Object] = {}
+    room = dict.fromkeys(("addresses", "notReadyAddresses"), MIRROR_SIZE)
+    for endpoint, ports in members:
         conditions = endpoint["conditions"]
-        if conditions["terminating"] and not conditions["ready"]:
+        where = "addresses" if conditions["ready"] else "notReadyAddresses"
+        if (conditions["terminating"] and not conditions["ready"]) or not (ports or portless) or not room[where]:
             continue
+        room[where] -= 1
         address = {"ip": endpoint["addresses"][0], "nodeName": endpoint["nodeName"], "targetRef": endpoint["targetRef"]}
         if "hostname" in endpoint:
             address["hostname"] = endpoint["hostname"]
-        groups["addresses" if conditions["ready"] else "notReadyAddresses"].append(address)
-    present = {name: addresses[:MIRROR_SIZE] for name, addresses in groups.items() if addresses}
-    shown = [{name: value for name, value in port.items() if value != ""} for port in ports]
-    return [{**present, **({"ports": shown} if shown else {})}] if present else []
+        subsets.setdefault(ports, {}).setdefault(where, []).append(address)
+    return [
+        {**subset, **({"ports": [_shown(port) for port in ports]} if ports else {})}
+        for ports, subset in subsets.items()
+    ]
+
+
+def _shown(port: Port) -> Object:
+    return {name: value for name, value in port._asdict().items() if value != ""}

@@ -10,6 +10,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object
+from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.builtin.pods import eviction_options
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
@@ -30,7 +31,7 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
         if info.verb == "create":
             options = eviction_options(request, info)
             pod = verbs.get(kind, info.namespace, info.name).object
-            budget = _budget_of(store, pod)
+            budget = await _budget_of(store, pod)
             budgets = registry.find(
                 PODDISRUPTIONBUDGETS.group, PODDISRUPTIONBUDGETS.version, PODDISRUPTIONBUDGETS.plural
             )
@@ -48,9 +49,14 @@ def guard(evict: Handler, *, store: Store, registry: Registry, verbs: Verbs, clo
     return guarded
 
 
-def _budget_of(store: Store, pod: Object) -> Object | None:
+async def _budget_of(store: Store, pod: Object) -> Object | None:
     records = store.list(f"{PODDISRUPTIONBUDGETS.group}/{PODDISRUPTIONBUDGETS.plural}", pod["metadata"]["namespace"])
-    found = [record.object for record in records if selects(record.object, pod)]
+    found = []
+    slice_ = TimeSlice()
+    for record in records:
+        await slice_.checkpoint()
+        if selects(budget := record.object, pod):
+            found.append(budget)
     if len(found) > 1:
         raise errors.InternalError(
             "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support: "

@@ -15,7 +15,7 @@ from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.reconciler import Reconciler, T
 from paddlecloud.kube.resource import Key, Object, Resource, key_of
-from paddlecloud.kube.selectors import LabelSelector
+from paddlecloud.kube.selectors import workload_selects
 from paddlecloud.local.workloads.ownership import orphans_by_namespace
 from paddlecloud.local.workloads.pace import rest
 
@@ -76,5 +76,5 @@ class WorkloadReconciler(Reconciler[T, Plan]):
         return [
             key_of(owner)
             for owner in self.cache.list(obj["metadata"].get("namespace", ""))
-            if LabelSelector.of_workload(owner).matches(labels)
+            if workload_selects(owner, labels)
         ]

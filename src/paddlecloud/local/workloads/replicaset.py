@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import islice
 
+from paddlecloud.kube.bursts import burst
 from paddlecloud.kube.cache import owned_by
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.conditions import conditions_of, with_condition, without_condition
@@ -53,8 +54,8 @@ def decide(replica_set: Object, observed: Observed, now: float) -> Plan:
 
 
 def _grow(plan: Plan, replica_set: Object, count: int, *, taken: list[str]) -> None:
-    names = list(islice(fresh_names(replica_set, taken), min(count, BURST)))
     template = replica_set["spec"].get("template") or {}
+    names = list(islice(fresh_names(replica_set, taken), burst(template, min(count, BURST))))
     plan.create += [pod_from(template, name=name, owner=replica_set) for name in names]
     plan.events.append(PlannedEvent("SuccessfulCreate", named_pods("Created", names), if_done=True))
 
@@ -85,7 +86,7 @@ def worth(pod: Object) -> tuple[object, ...]:
     try:
         cost = int((meta.get("annotations") or {}).get(DELETION_COST) or 0)
     except ValueError:
-        cost = 0  # Kubernetes refuses such a value at the door; here it counts as not given
+        cost = 0  # Kubernetes refuses such a value when the pod is written; here it counts as not given
     born = meta.get("creationTimestamp")
     restarts = sum(int(c.get("restartCount") or 0) for c in status.get("containerStatuses") or ())
     return (

@@ -16,6 +16,7 @@ from paddlecloud.local.workloads.daemonset.controller import daemon_set_controll
 from paddlecloud.local.workloads.deployment.controller import deployment_controller
 from paddlecloud.local.workloads.disruption import budget_controller
 from paddlecloud.local.workloads.endpoint_controller import EndpointReconciler
+from paddlecloud.local.workloads.endpoint_mirroring import MirroringReconciler
 from paddlecloud.local.workloads.eviction import guard
 from paddlecloud.local.workloads.job.controller import job_controller
 from paddlecloud.local.workloads.metrics.api import serve_metrics
@@ -26,6 +27,7 @@ from paddlecloud.local.workloads.statefulset.controller import stateful_set_cont
 
 CONTROLLERS: tuple[Callable[[Manager, Clock], object], ...] = (
     EndpointReconciler,
+    MirroringReconciler,
     replica_set_controller,
     replication_controller,
     deployment_controller,
@@ -57,6 +59,10 @@ class Workloads:
             await self.manager.run()
         finally:
             await self._proxy.close()
+
+    async def wait_listening(self) -> None:
+        """Until the Services that there are take connections."""
+        await self._proxy.wait_listening()
 
 
 def _plug_in(control_plane: ControlPlane) -> None:

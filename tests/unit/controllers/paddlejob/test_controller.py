@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from harness import eventually
-from paddlecloud.api import crd
+from paddlecloud.api import crd, mounts
 from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
+from paddlecloud.controllers.paddlejob.failure import mount_events
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddlejob.observe import PodView
@@ -183,6 +184,38 @@ async def test_a_life_costs_few_requests(cluster: Cluster) -> None:
     await eventually(servers_end)
     assert cluster.writes.count("POST pods") == 4
     assert len(cluster.writes) <= 2 * 4 + 8, cluster.writes
+
+
+async def test_a_mount_that_kubelets_report_in_events_alone_is_named_on_the_job(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a cluster: the container waits without a message."""
+    monkeypatch.setattr(mount_events, "ASK_EVERY", 0.1)
+    await cluster.apply(worker=1)
+    (pod,) = (await cluster.number_of_pods(1)).values()
+    await cluster.place("job-worker-0")
+    await cluster.container("job-worker-0", "Pending", {"waiting": {"reason": "ContainerCreating"}}, ready=False)
+    said = mounts.sentence("data", "hostPath type check failed: /data/x is not a directory")
+    event = {
+        "metadata": {"name": "job-worker-0.1", "namespace": NAMESPACE},
+        "involvedObject": {
+            "kind": "Pod",
+            "name": "job-worker-0",
+            "namespace": NAMESPACE,
+            "uid": pod["metadata"]["uid"],
+        },
+        "reason": "FailedMount",
+        "message": said,
+        "type": "Warning",
+    }
+    await cluster.client.create(EVENTS, event)
+
+    async def message() -> str:
+        return str(((await cluster.get(PADDLEJOBS, "job")).get("status") or {}).get("message"))
+
+    await eventually(message, lambda found: found == f"job-worker-0: FailedMount: {said}")
+    conditions = (await cluster.get(PADDLEJOBS, "job"))["status"]["conditions"]
+    assert ("Startable", "FolderNotFound") in {(c["type"], c.get("reason")) for c in conditions}
 
 
 async def test_a_controller_that_was_away_takes_up_where_it_was(cluster: Cluster) -> None:
@@ -381,4 +414,22 @@ async def test_a_set_that_is_being_deleted_is_given_to_no_new_job(cluster: Clust
     await eventually(waits)
     assert await cluster.pods() == {}
     await cluster.client.patch(SAMPLESETS, "photos", {"metadata": {"finalizers": []}}, namespace=NAMESPACE)
+    await cluster.number_of_pods(1)
+
+
+async def test_a_job_that_mounts_the_claim_of_a_set_begins_when_the_set_is_imported(cluster: Cluster) -> None:
+    meta = {"name": "photos", "namespace": NAMESPACE}
+    source = {"uri": "s3://bucket/photos"}
+    body = {"apiVersion": SAMPLESETS.api_version, "kind": "SampleSet", "metadata": meta, "spec": {"source": source}}
+    await cluster.client.create(SAMPLESETS, body)
+    claim = {"accessModes": ["ReadOnlyMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    named = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta, "spec": claim}
+    await cluster.client.create(PERSISTENTVOLUMECLAIMS, named)
+    role = {"replicas": 1, "template": template()}
+    role["template"]["spec"]["volumes"] = [{"name": "v", "persistentVolumeClaim": {"claimName": "photos"}}]
+    await cluster.apply(worker=role)
+    await eventually(lambda: _message(cluster, "SampleSet default/photos is new, waiting for its import"))
+    assert await cluster.pods() == {}
+    imported = {"status": {"phase": "Ready"}}
+    await cluster.client.patch(SAMPLESETS, "photos", imported, namespace=NAMESPACE, subresource="status")
     await cluster.number_of_pods(1)

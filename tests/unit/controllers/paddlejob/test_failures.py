@@ -273,6 +273,7 @@ def unable_to_start(world: JobCluster, reason: str, message: str, *pods: str) ->
 
 ABSENT = 'failed to resolve reference "example.com/nosuch:1": example.com/nosuch:1: not found'
 AWAY = 'failed to do request: Head "https://example.com/v2/train": dial tcp 192.0.2.1:443: i/o timeout'
+NO_FOLDER = 'MountVolume.SetUp failed for volume "data" : hostPath type check failed: /data/x is not a directory'
 
 STUCK = {
     "an image that does not exist": ("ErrImagePull", ABSENT, 60, "Image"),
@@ -284,6 +285,25 @@ STUCK = {
     ),
     "a registry that wants a password": ("ErrImagePull", "401 Unauthorized", 60, "Image"),
     "a registry that does not answer": ("ErrImagePull", AWAY, 600, "Image"),
+    "a folder that its node does not have": ("ContainerCreating", NO_FOLDER, 60, "Mount"),
+    "a folder of a local volume": (
+        "ContainerCreating",
+        'MountVolume.NewMounter initialization failed for volume "pv" : path "/mnt/x" does not exist',
+        60,
+        "Mount",
+    ),
+    "a file server that does not answer": (
+        "ContainerCreating",
+        'MountVolume.SetUp failed for volume "nfs" : mount failed: exit status 32',
+        600,
+        "Mount",
+    ),
+    "a volume of a Secret that does not exist": (
+        "ContainerCreating",
+        'MountVolume.SetUp failed for volume "keys" : secret "keys" not found',
+        600,
+        "Config",
+    ),
     "a Secret that does not exist": ("CreateContainerConfigError", 'secret "keys" not found', 600, "Config"),
 }
 
@@ -314,6 +334,35 @@ def test_a_container_that_cannot_start_fails_the_job_after_its_time_and_frees_wh
         "nobody waits for their room"
     )
     assert "restarts" not in world.status
+
+
+def test_a_folder_that_is_made_in_time_is_mounted_and_the_job_runs() -> None:
+    world = JobCluster(paddlejob(worker=1))
+    world.settle()
+    world.assign()
+    world.settle()
+    unable_to_start(world, "ContainerCreating", NO_FOLDER)
+    world.settle()
+    assert world.status["message"] == f"job-worker-0: FailedMount: {NO_FOLDER}", "reported at once"
+    world.now += 50
+    world.run()
+    world.settle()
+    assert (world.phase, conditions(world)["Startable"]) == ("Running", "True")
+
+
+def test_a_folder_that_was_mounted_before_has_the_time_of_a_disk_that_is_away() -> None:
+    world = JobCluster(paddlejob(worker=1)).start()
+    world.fail("job-worker-0", code=1)
+    world.settle()
+    world.obey()
+    world.settle()
+    world.assign()
+    world.settle()
+    unable_to_start(world, "ContainerCreating", NO_FOLDER)
+    world.settle()
+    world.now += 300
+    world.settle()
+    assert world.phase == "Restarting"
 
 
 def test_an_image_that_comes_in_time_is_forgotten_and_the_next_trouble_has_its_own_time() -> None:
@@ -399,7 +448,12 @@ def test_a_program_that_is_not_there_is_named(said: str, reports: str) -> None:
     [
         ("python: can't open file '/tmp/x/train.py': [Errno 2] No such file or directory", True),
         ("FileNotFoundError: [Errno 2] No such file or directory: '/tmp/x/data.txt'", True),
+        ("FileNotFoundError: /tmp/x/data.npy not found.", True),
+        ("sh: 1: /tmp/x/run.sh: not found", True),
+        ("ValueError: /tmp/x/model.pdmodel doesn't exist", True),
+        ("RuntimeError: path /tmp/x does not exist", True),
         ("FileNotFoundError: [Errno 2] No such file or directory: '/var/tmp/x/data.txt'", False),
+        ("FileNotFoundError: /var/tmp/x/data.npy not found.", False),
         ("ValueError: /tmp/x/data.txt has no header", False),
     ],
 )

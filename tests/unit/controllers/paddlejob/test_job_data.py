@@ -63,20 +63,69 @@ def test_a_job_waits_for_what_it_asks_of_its_set(
 
 def test_a_job_does_not_begin_with_a_set_that_is_being_deleted_and_one_that_has_begun_goes_on() -> None:
     world = JobCluster(paddlejob(worker=1))
-    world.leaving_sets = ("imagenet",)
+    leaving = {"metadata": {"name": "imagenet", "deletionTimestamp": "2026-01-01T00:00:00Z"}}
+    world.mounted_sets = (leaving,)
     world.settle()
     assert not world.pods
     assert world.status["message"] == "SampleSet default/imagenet is being deleted"
     assert (world.phase, conditions(world)["DataReady"]) == ("Pending", "False")
-    world.leaving_sets = ()
+    world.mounted_sets = ()
     world.start()
     assert (world.phase, conditions(world)["DataReady"]) == ("Running", "True")
-    world.leaving_sets = ("imagenet",)
+    world.mounted_sets = (leaving,)
     world.fail("job-worker-0", code=137)
     world.settle()
     world.now += 60
     world.start()
     assert world.phase == "Running", "the set waits for it"
+
+
+SYNCED = {"type": "Synced", "status": "True"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "goes"),
+    [
+        ({}, {}, False),
+        ({}, {"phase": "Syncing", "conditions": [{**SYNCED, "status": "Unknown"}]}, False),
+        ({}, {"phase": "SyncFailed", "conditions": [{**SYNCED, "status": "False"}]}, False),
+        ({}, {"phase": "Mount", "conditions": [SYNCED]}, True),
+        ({}, {"phase": "PartialReady"}, True),
+        ({}, {"phase": "Ready"}, True),
+        ({"noSync": True}, {"phase": "Bound"}, True),
+    ],
+)
+def test_a_job_that_mounts_the_claim_of_a_set_begins_when_the_set_has_all_of_its_data(
+    spec: dict[str, Any], status: dict[str, Any], goes: bool
+) -> None:
+    world = JobCluster(paddlejob(worker=1))
+    ready = {"metadata": {"name": "words"}, "status": {"phase": "Ready"}}
+    photos = {"metadata": {"name": "photos"}, "spec": spec, "status": {**status, "message": "because"}}
+    world.mounted_sets = (ready, photos)
+    world.settle()
+    assert bool(world.pods) is goes
+    assert conditions(world)["DataReady"] == str(goes)
+    if not goes:
+        phase = status.get("phase", "new")
+        text = f"SampleSet default/photos is {phase}, waiting for its import: because"
+        assert world.status["message"] == text
+        world.mounted_sets = (ready, {**photos, "status": {"phase": "Ready"}})
+        world.start()
+    world.mounted_sets = (photos,)
+    world.fail("job-worker-0", code=137)
+    world.settle()
+    world.now += 60
+    world.start()
+    assert world.phase == "Running", "a job that has begun with the data forms its gang anew"
+
+
+def test_the_wait_of_a_reference_is_its_own_also_where_a_volume_names_the_same_claim() -> None:
+    world = with_data(waitFor="None")
+    world.claim = {"metadata": {"name": "imagenet"}}
+    world.sample_set = {"metadata": {"name": "imagenet"}, "status": {"phase": "Syncing"}}
+    world.mounted_sets = (world.sample_set,)
+    world.settle()
+    assert world.pods
 
 
 def cache_below(path: str) -> str:

@@ -68,7 +68,7 @@ def test_the_end_is_the_end_in_old_words_and_new(phase: str) -> None:
     job["status"] = {"phase": phase}
     world = JobCluster(job)
     world.settle()
-    assert world.writes == [], "a finished job creates nothing, whoever deleted its pods"
+    assert world.writes == [], "a finished job creates nothing when its pods are deleted"
 
 
 def test_a_finished_job_does_not_resurrect_deleted_pods() -> None:

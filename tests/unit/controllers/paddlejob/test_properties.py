@@ -173,7 +173,7 @@ def test_a_life_costs_at_most_two_writes_per_pod_and_eight(spec: dict[str, Any],
             world.now += milliseconds / 1000
             happen(world, event, number)
             world.settle()
-        for number in range(len(world.pods)):  # whoever the order left out
+        for number in range(len(world.pods)):  # those that the order left out
             happen(world, event, number)
             world.settle()
     finish(world)

@@ -235,3 +235,22 @@ def test_a_spec_too_large_to_be_kept_twice_is_not() -> None:
     edit(world, {"worker": {"replicas": 9}})
     world.settle()
     assert (world.phase, len(world.pods), conditions(world)["Valid"]) == ("Running", 2, "False")
+
+
+def test_of_a_huge_job_a_first_burst_shows_whether_pods_may_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = JobCluster(paddlejob(worker=100_000))
+    assert len([obj for obj in world.plan().create if obj["kind"] == "Pod"]) == gang_formation.FIRST_BURST
+    monkeypatch.setattr(gang_formation, "FIRST_BURST", 4)
+    world = JobCluster(paddlejob(worker=400))
+    made = []
+    for _ in range(4):
+        world.step()
+        made.append(len(world.pods))
+    assert made == [4, 36, 324, 400], "a gang that nobody refuses is there after a few passes"
+
+
+def test_a_message_names_some_of_many_objects_that_have_the_names_of_a_job() -> None:
+    world = JobCluster(paddlejob(worker=1))
+    world.blockers = tuple(f"Pod job-worker-{number}" for number in range(9))
+    world.settle()
+    assert "Pod job-worker-4 and 4 more exists and is not ours" in world.status["message"]

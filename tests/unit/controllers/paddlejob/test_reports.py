@@ -260,7 +260,7 @@ def listened_to(**spec: Any) -> tuple[JobCluster, Listener]:
     return world, Listener(0, world.now)
 
 
-def hears(world: JobCluster, receiver: Listener, *ranks: tuple[str, int], **message: Any) -> None:
+def reported(world: JobCluster, receiver: Listener, *ranks: tuple[str, int], **message: Any) -> None:
     for rank in ranks:
         receiver.take(rank, Message(**message), world.now)
     world.reports = receiver.reports()
@@ -269,13 +269,13 @@ def hears(world: JobCluster, receiver: Listener, *ranks: tuple[str, int], **mess
 
 def test_a_rank_that_stops_reporting_is_a_hang_and_its_stacks_are_reported() -> None:
     world, receiver = listened_to(worker=2)
-    hears(world, receiver, WORKER0, WORKER1)
+    reported(world, receiver, WORKER0, WORKER1)
     world.now += 24
-    hears(world, receiver, WORKER0)
-    hears(world, receiver, WORKER1, stacks='File "train.py", line 7 in all_reduce')
+    reported(world, receiver, WORKER0)
+    reported(world, receiver, WORKER1, stacks='File "train.py", line 7 in all_reduce')
     assert world.phase == "Running"
     world.now += 6
-    hears(world, receiver, WORKER0)
+    reported(world, receiver, WORKER0)
     assert (world.phase, world.status["reason"], world.status["restarts"]) == ("Restarting", "Hung", 1)
     assert world.status["failures"][-1]["pod"] == "job-worker-1"
     assert "no report from job-worker-1 for 30 seconds" in world.status["message"]
@@ -288,7 +288,7 @@ def test_a_rank_that_never_reports_is_not_hung_while_others_report() -> None:
     world, receiver = listened_to(worker=2)
     for _ in range(20):
         world.now += 20
-        hears(world, receiver, WORKER0)
+        reported(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
@@ -296,26 +296,26 @@ def test_a_job_that_never_reports_is_hung() -> None:
     world, receiver = listened_to(worker=2)
     assert world.plan().after == pytest.approx(30)
     world.now += 31
-    hears(world, receiver)
+    reported(world, receiver)
     assert (world.phase, world.status["reason"]) == ("Restarting", "Hung")
 
 
 def test_servers_have_nothing_to_report() -> None:
     world, receiver = listened_to(ps=1, worker=1, withGloo=1)
-    hears(world, receiver, ("ps", 0))
+    reported(world, receiver, ("ps", 0))
     for _ in range(5):
         world.now += 20
-        hears(world, receiver, WORKER0)
+        reported(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
 def test_a_worker_that_is_done_is_not_silent() -> None:
     world, receiver = listened_to(worker=2)
-    hears(world, receiver, WORKER0, WORKER1)
+    reported(world, receiver, WORKER0, WORKER1)
     world.succeed("job-worker-1")
     for _ in range(5):
         world.now += 20
-        hears(world, receiver, WORKER0)
+        reported(world, receiver, WORKER0)
     assert world.phase == "Running"
 
 
@@ -323,15 +323,15 @@ def test_a_controller_that_has_just_started_gives_everybody_the_whole_time() -> 
     world, _ = listened_to(worker=1)
     world.now += 1000
     fresh = Listener(0, world.now)
-    hears(world, fresh)
+    reported(world, fresh)
     assert world.phase == "Running"
     world.now += 31
-    hears(world, fresh)
+    reported(world, fresh)
     assert world.status["reason"] == "Hung"
 
 
 def test_a_rank_that_comes_back_to_life_takes_its_stacks_back() -> None:
     world, receiver = listened_to(worker=1)
-    hears(world, receiver, WORKER0, stacks="somewhere")
-    hears(world, receiver, WORKER0)
+    reported(world, receiver, WORKER0, stacks="somewhere")
+    reported(world, receiver, WORKER0)
     assert receiver.reports().stacks == {}

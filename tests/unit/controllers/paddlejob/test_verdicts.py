@@ -57,6 +57,9 @@ def waits(world: JobCluster, name: str, reason: str, message: str) -> None:
     world.pods[name]["status"]["containerStatuses"] = [{"name": "paddle", "ready": False, "state": state}]
 
 
+NO_FOLDER = 'MountVolume.SetUp failed for volume "data" : hostPath type check failed: /data/x is not a directory'
+
+
 def no_room(world: JobCluster) -> None:
     """As Kubernetes' kubelet reports the pods that have a node: the key of their barrier is missing."""
     world.assign("job-worker-0", "job-worker-1")
@@ -106,6 +109,16 @@ def no_volume(world: JobCluster) -> None:
     waits(world, LAST, "ContainerCreating", "claim data is not bound")
 
 
+def no_folder(world: JobCluster) -> None:
+    world.assign()
+    waits(world, LAST, "ContainerCreating", NO_FOLDER)
+
+
+def no_folder_and_no_room(world: JobCluster) -> None:
+    no_room(world)
+    waits(world, "job-worker-1", "ContainerCreating", NO_FOLDER)
+
+
 OBSTACLES: dict[str, tuple[Callable[[JobCluster], None], str, str]] = {
     "no room for one pod": (no_room, "Unschedulable", f"{LAST} is not scheduled: {NO_CPU}"),
     "the others only": (barrier, "", "waiting for the addresses of 1 of 3 pods"),
@@ -120,6 +133,12 @@ OBSTACLES: dict[str, tuple[Callable[[JobCluster], None], str, str]] = {
         no_secret,
         "CreateContainerConfigError",
         f'{LAST}: CreateContainerConfigError: secret "keys" not found',
+    ),
+    "no folder": (no_folder, "FailedMount", f"{LAST}: FailedMount: {NO_FOLDER}"),
+    "no folder, and no room": (
+        no_folder_and_no_room,
+        "FailedMount",
+        f"job-worker-1: FailedMount: {NO_FOLDER}",
     ),
     "no volume": (no_volume, "ContainerCreating", f"{LAST}: ContainerCreating: claim data is not bound"),
 }
@@ -187,6 +206,15 @@ def test_an_image_that_does_not_exist_is_the_same_cause_before_and_after_the_job
     before = why(world.job, pods=list(world.pods.values()), now=world.now)
     assert before.text == f"Starting: {LAST}: ErrImagePull: {ABSENT}"
     agree(world, cause=f"{LAST} failed: Image: {ABSENT}")
+
+
+def test_a_folder_that_is_not_there_is_the_same_cause_before_and_after_the_job_has_failed() -> None:
+    world = first_time()
+    no_folder(world)
+    world.settle()
+    before = why(world.job, pods=list(world.pods.values()), now=world.now)
+    assert before.text == f"Starting: {LAST}: FailedMount: {NO_FOLDER}"
+    agree(world, cause=f"{LAST} failed: Mount: {NO_FOLDER}")
 
 
 UNMADE: dict[str, tuple[Callable[[JobCluster], None], str]] = {

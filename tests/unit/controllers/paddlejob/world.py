@@ -56,7 +56,7 @@ class JobCluster(PlanRunner):
         self.objects: dict[tuple[str, str], Object] = {}
         self.claim: Object | None = None
         self.sample_set: Object | None = None
-        self.leaving_sets: tuple[str, ...] = ()
+        self.mounted_sets: tuple[Object, ...] = ()
         self.cache_nodes: dict[int, tuple[str, str]] = {}
         self.ports_in_use: frozenset[int] = frozenset()
         self.leftovers = 0
@@ -97,7 +97,7 @@ class JobCluster(PlanRunner):
             pod_groups={kinds[group["apiVersion"]]: group} if group else {},
             claim=self.claim,
             sample_set=self.sample_set,
-            leaving_sets=self.leaving_sets,
+            mounted_sets=self.mounted_sets,
             cache_nodes=self.cache_nodes,
             leftovers=self.leftovers,
             blockers=self.blockers,

@@ -41,14 +41,14 @@ def said() -> Iterator[str]:
 
 @pytest.mark.parametrize("page", ["sampleset.md", "sampleset.zh.md"])
 def test_every_reason_is_explained(page: str) -> None:
-    spoken = ("SyncJob", "WarmupJob", "ClearJob", "RmrJob")
+    jobs = ("SyncJob", "WarmupJob", "ClearJob", "RmrJob")
     known = written(page)
     reasons = {reason for reason in said() if isinstance(reason, str) and re.fullmatch(r"[A-Z][A-Za-z]+", reason)}
     assert {"Valid", "SecretIncomplete", "MissSchedule", "ErrorDoSyncJob"} <= reasons, "the source was not understood"
     parts = {"Create", "Do", "Error", "ErrorCreate", "ErrorDo", "Successfully", "AlreadyExist", "PVC"}
     whole = reasons - parts
     whole |= {reason for _, reason, _ in _VERDICTS.values()}
-    whole |= {f"{head}{job}{tail}" for job in spoken for head, tail in (("Do", "Successfully"), ("ErrorDo", ""))}
+    whole |= {f"{head}{job}{tail}" for job in jobs for head, tail in (("Do", "Successfully"), ("ErrorDo", ""))}
     assert whole - known == set()
 
 

@@ -244,7 +244,8 @@ HERE = NodeFolders.for_reading({}, "/home/me", "/tmp", closed=("/home/me/platfor
     [
         ("file:///home/me/data", None),
         ("file:////home/me/data", None),
-        ("file:///tmp/data/", None),
+        ("file:///tmp/data/", "/tmp of their own"),
+        ("file:///tmp", "/tmp of their own"),
         ("s3://bucket/etc", None),
         ("file:///etc/shadow", "not below one"),
         ("file:///home/me/.ssh/", "hidden"),
@@ -266,6 +267,26 @@ def test_a_source_of_this_machine_is_below_an_allowed_folder(source: str, report
 
 
 @pytest.mark.parametrize(
+    ("source", "no_sync", "goes"),
+    [
+        ("", False, True),
+        ("file:///tmp/data", False, True),
+        ("file:///tmp/data/part/", False, True),
+        ("file:///tmp/database", False, False),
+        ("", True, False),
+    ],
+)
+def test_of_the_machines_tmp_a_job_reads_the_sets_own_source_alone(source: str, no_sync: bool, goes: bool) -> None:
+    """The folder is mounted for the import; a set that imports nothing has no such mount."""
+    mounted = settings(source={"uri": "file:///tmp/data/"}, noSync=no_sync)
+    if goes:
+        assert transfer.sync_options(mounted, source=source, sources=HERE)["source"].startswith("file:///tmp/data")
+    else:
+        with pytest.raises(BadOptions, match=r"copy the data to a folder outside of /tmp"):
+            transfer.sync_options(mounted, source=source, sources=HERE)
+
+
+@pytest.mark.parametrize(
     ("sources", "flags"),
     [
         (None, []),
@@ -284,7 +305,7 @@ def test_a_cache_server_gets_the_folders_of_the_operator(sources: NodeFolders | 
 def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
     options: dict[str, Any] = {"delete-src": True}
     with pytest.raises(BadOptions, match="never deleted"):
-        transfer.sync_options(settings(), source="file:///tmp/x", options=options, sources=HERE)
+        transfer.sync_options(settings(), source="file:///home/me/x", options=options, sources=HERE)
     assert transfer.sync_options(settings(), source="s3://bucket/x", options=options, sources=HERE)["delete-src"]
 
 

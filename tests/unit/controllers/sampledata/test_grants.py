@@ -138,6 +138,17 @@ async def test_a_juicefs_volume_names_a_foreign_secret_only_when_that_is_granted
     await refused(here, SAMPLESETS, "imagenet")  # the volume goes by the old one, whatever the spec says now
 
 
+async def test_a_job_without_a_secret_waits_for_the_grant_of_the_sets(here: SampleDataCluster) -> None:
+    await ready_then_withdrawn(here)
+    here.servers.orders.clear()
+    await here.create_job("in", "sync")
+    assert (await refused(here, SAMPLEJOBS, "in")).startswith("Secret owner/keys is not granted to namespace default")
+    assert handed_over(here) == []
+    await grant(here, NAMESPACE)
+    await here.phase("Succeeded", "in", of=SAMPLEJOBS)
+    assert handed_over(here) == [{"access-key": "AK", "secret-key": "SK"}]
+
+
 @pytest.mark.parametrize("exists", [True, False], ids=["secret exists", "secret does not exist"])
 async def test_a_job_waits_for_the_grant_of_its_secret(here: SampleDataCluster, exists: bool) -> None:
     await here.create_set()

@@ -89,11 +89,11 @@ async def test_each_type_goes_to_its_servers_with_absolute_paths(
     assert {work.id for work in asked.values()} == {status["jobName"]}
     assert status["partitions"] == len(pods)
     assert status["completionTime"]
-    spoken = {"sync": "SyncJob", "warmup": "WarmupJob", "rmr": "RmrJob", "clear": "ClearJob"}[type]
-    await here.said("job", f"Do{spoken}Successfully")
+    name = {"sync": "SyncJob", "warmup": "WarmupJob", "rmr": "RmrJob", "clear": "ClearJob"}[type]
+    await here.said("job", f"Do{name}Successfully")
     reasons = await here.reasons("job")
-    assert reasons.count(f"Create{spoken}Successfully") == 1
-    assert reasons.count(f"Do{spoken}Successfully") == 1
+    assert reasons.count(f"Create{name}Successfully") == 1
+    assert reasons.count(f"Do{name}Successfully") == 1
 
 
 async def test_a_job_is_pending_then_running_and_shows_the_progress_of_all_its_servers(here: SampleDataCluster) -> None:
@@ -259,6 +259,27 @@ async def test_what_a_server_refuses_fails_the_job_with_its_words(
     assert "has no option" in (await ended(here, "in", "Failed"))["message"]
 
 
+async def test_a_sync_of_the_sets_own_source_has_the_keys_of_the_set_also_on_a_schedule(
+    here: SampleDataCluster,
+) -> None:
+    await here.create_secret("keys", access_key="AK", secret_key="SK")
+    await here.edit(SAMPLESETS, "imagenet", {"source": {"secretRef": {"name": "keys"}}})
+    await here.create_job("again", "sync")
+    await here.create_job("nightly", "sync", schedule="* * * * *")
+    await ended(here, "again")
+    await here.create_job("public", "sync", secretRef={"name": "none"})
+    await ended(here, "public")
+    await here.until(lambda: runs(here))
+    [run] = await runs(here)
+    await ended(here, run)
+    given = {}
+    for name in ("again", "public", run):
+        id = (await here.status(SAMPLEJOBS, name))["jobName"]
+        given[name] = here.servers.orders[RUNTIMES[0], id].credentials
+    keys = {"access-key": "AK", "secret-key": "SK"}
+    assert given == {"again": keys, run: keys, "public": {}}
+
+
 async def test_what_is_missing_is_reported_and_waited_for(here: SampleDataCluster) -> None:
     await here.create_job("in", "sync", set="coco", secretRef={"name": "keys"})
 
@@ -393,7 +414,9 @@ async def test_a_suspended_schedule_makes_nothing_and_resumes(here: SampleDataCl
     assert len(await runs(here)) == 1
 
 
-async def test_runs_missed_while_nobody_was_there_are_made_up_for_once_or_skipped(here: SampleDataCluster) -> None:
+async def test_of_the_runs_missed_while_the_controller_was_down_the_latest_is_run_or_all_are_skipped(
+    here: SampleDataCluster,
+) -> None:
     await cron(here, startingDeadlineSeconds=60)
     await here.create_job("patient", "clear", schedule="*/10 * * * *", set="imagenet")
     await here.pass_time(5)

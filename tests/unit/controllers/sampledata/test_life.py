@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import RETRY_AT
+from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import sample_job_view
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport, Progress
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.resource import (
@@ -66,6 +69,22 @@ async def test_a_set_is_bound_mounted_synced_and_ready(here: SampleDataCluster) 
         "CreateSyncJobSuccessfully",
         "DoSyncJobSuccessfully",
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "reported"),
+    [(0, ""), (1, "1 file that the source did not have was"), (300, "300 files that the source did not have were")],
+)
+async def test_files_that_only_the_set_has_are_reported_with_the_command_that_deletes_them(
+    here: SampleDataCluster, more: int, reported: str
+) -> None:
+    here.servers.ends["sync"] = JobReport(
+        state="Succeeded", progress=Progress(files=40, files_total=40, only_here=more)
+    )
+    await here.create_set()
+    message = condition(await here.phase("Ready"), "Synced")[1]
+    assert message.startswith(reported)
+    assert ("pdc samplejob sync imagenet --delete-dst" in message) is bool(more)
 
 
 async def test_an_import_shows_its_progress_and_survives_a_restart_of_the_controller(here: SampleDataCluster) -> None:
@@ -240,6 +259,45 @@ async def test_a_failed_import_is_tried_again_by_itself_after_15_seconds(here: S
     assert (await here.status(SAMPLESETS, "imagenet"))["phase"] != "SyncFailed"
     status = await here.phase("Ready")
     assert "syncAttempts" not in status
+
+
+@pytest.mark.parametrize(
+    ("options", "whole"),
+    [({}, True), ({"force-update": True}, True), ({"destination": "x"}, False), ({"include": "*.jpg"}, False)],
+)
+def test_a_sync_of_the_whole_source_is_recognised(options: dict[str, Any], whole: bool) -> None:
+    job = {"metadata": {"name": "by-hand"}, "spec": {"type": "sync", "syncOptions": options}}
+    assert sample_job_view(job).whole is whole
+
+
+@pytest.fixture
+def no_retry_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module("paddlecloud.controllers.sampledata.sampleset.decide")  # the package has a function so named
+    monkeypatch.setattr(module, "FIRST_RETRY", 1e9)
+    monkeypatch.setattr(module, "LAST_RETRY", 1e9)
+
+
+@pytest.mark.usefixtures("no_retry_by_itself")
+async def test_a_failed_import_is_tried_again_once_a_job_has_synced_all_of_the_source(here: SampleDataCluster) -> None:
+    here.servers.ends["sync"] = failed("1 of 30 files were not copied")
+    await here.create_set()
+    await here.phase("SyncFailed")
+    await here.pass_time(2)
+    here.servers.ends["sync"] = done()
+    await here.create_job("by-hand", "sync")
+    await here.phase("Succeeded", "by-hand", of=SAMPLEJOBS)
+    await here.phase("Ready")
+
+
+@pytest.mark.usefixtures("no_retry_by_itself")
+async def test_a_failed_import_is_tried_again_when_asked(here: SampleDataCluster) -> None:
+    here.servers.ends["sync"] = failed("no such bucket")
+    await here.create_set()
+    await here.phase("SyncFailed")
+    here.servers.ends["sync"] = done()
+    request = {"metadata": {"annotations": {RETRY_AT: "2026-01-01T00:00:00Z"}}}
+    await here.client.patch(SAMPLESETS, "imagenet", request, namespace=NAMESPACE)
+    assert (await here.phase("Ready"))["retriedAt"] == "2026-01-01T00:00:00Z"
 
 
 async def test_no_sync_skips_the_import_also_after_it_failed(here: SampleDataCluster) -> None:

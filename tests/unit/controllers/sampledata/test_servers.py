@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Observed, Options, Parsed, SampleSetCase
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_servers
 from paddlecloud.controllers.sampledata.servers import access
+from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
 from paddlecloud.controllers.sampledata.servers.requests import (
     ServerAddress,
     ServerRefused,
@@ -23,9 +25,10 @@ from paddlecloud.controllers.sampledata.servers.requests import (
     Work,
 )
 from paddlecloud.kube.cache import Cache, by_label
+from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import PODS, SAMPLESETS, SECRETS, Key, Object, owner_reference
 
-from .world import SampleDataCluster
+from .world import Played, SampleDataCluster
 
 KEYS = {"access-key": "an-access-key", "secret-key": "a-secret-key"}
 WORK = Work("job", "sync", {"source": "s3://bucket/x"}, KEYS)
@@ -33,7 +36,7 @@ WORK = Work("job", "sync", {"source": "s3://bucket/x"}, KEYS)
 
 @dataclass
 class Peer:
-    """A program at the address of a pod. It speaks TLS or not, answers with `reply`, and keeps what it received."""
+    """A program at the address of a pod. It uses TLS or not, answers with `reply`, and keeps what it received."""
 
     reply: bytes
     port: int = 0
@@ -94,19 +97,19 @@ CALLS: list[Callable[[Servers, ServerAddress], Awaitable[object]]] = [
 ]
 
 
-@pytest.mark.parametrize("speaks", ["plain", "another certificate"])
+@pytest.mark.parametrize("program", ["plain", "another certificate"])
 @pytest.mark.parametrize("call", CALLS)
 async def test_a_program_that_holds_a_pods_address_is_sent_nothing(
-    tmp_path: Path, speaks: str, call: Callable[[Servers, ServerAddress], Awaitable[object]]
+    tmp_path: Path, program: str, call: Callable[[Servers, ServerAddress], Awaitable[object]]
 ) -> None:
     keys, other = access.fresh(), access.fresh()
     async with (
-        serving(answer("200 OK", b"{}"), None if speaks == "plain" else other, tmp_path) as other_program,
+        serving(answer("200 OK", b"{}"), None if program == "plain" else other, tmp_path) as other_program,
         asking(other_program, keys) as (servers, server),
     ):
         with pytest.raises(
             ServerSilent,
-            match="no TLS there" if speaks == "plain" else f"another program answers.*port {other_program.port} ",
+            match="no TLS there" if program == "plain" else f"another program answers.*port {other_program.port} ",
         ):
             await call(servers, server)
     token = base64.b64decode(keys["token"])
@@ -246,6 +249,25 @@ async def test_a_set_whose_server_proves_nothing_is_not_ready_although_its_pod_i
     assert not here.servers.orders
     here.servers.silent.clear()
     await here.phase("Ready")
+
+
+async def test_a_server_that_has_become_ready_is_asked_at_once_and_not_judged_by_its_start() -> None:
+    servers, meta = Played(), {"name": "set", "namespace": "team", "uid": "u"}
+    obj = {"metadata": meta, "spec": {"source": {"uri": "s3://b.endpoint/p"}}, "status": {"phase": "Bound"}}
+    parsed = Parsed.of(obj)
+    keys, poller = access.fresh(), ServerPoller(servers, FakeClock())
+
+    async def asked(*, ready: bool) -> CacheServer:
+        first = CacheServer(0, "set-runtime-0", "u", instance="1", ip="127.0.0.1", running=True, ready=ready)
+        observed = Observed(cache_servers=(first,), secret={"data": keys})
+        case = SampleSetCase(obj, parsed.settings, parsed.status, observed, 0.0, Options())
+        return (await poller.ask(case, Key("team", "set"))).cache_servers[0]
+
+    servers.silent = {"set-runtime-0"}
+    assert not (await asked(ready=False)).ready
+    servers.silent = set()
+    found = await asked(ready=True)
+    assert (found.ready, found.trouble) == (True, "")
 
 
 async def test_a_ready_server_that_is_silent_for_a_moment_stays_ready(here: SampleDataCluster) -> None:

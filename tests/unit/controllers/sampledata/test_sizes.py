@@ -47,7 +47,7 @@ def test_a_job_of_such_a_set_waits_and_names_a_few_servers(type: str) -> None:
     assert not found.submit
 
 
-def test_a_status_that_speaks_of_two_billion_servers_is_followed_within_bounds() -> None:
+def test_a_status_that_names_two_billion_servers_is_followed_within_bounds() -> None:
     status = {"phase": "Running", "jobName": "uid-warm-1", "partitions": HUGE}
     job = stored("SampleJob", "warm", {"type": "warmup", "sampleSetRef": {"name": "imagenet"}}, status)
     found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, Options())

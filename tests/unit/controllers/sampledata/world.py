@@ -51,34 +51,34 @@ class Played(Servers):
     async def close(self) -> None:
         return None
 
-    def _hear(self, server: ServerAddress) -> None:
+    def _record(self, server: ServerAddress) -> None:
         self.tokens.add(server.access.token)
         if server.pod in self.silent:
             raise ServerSilent(f"{server.pod} does not answer: played")
 
     async def figures(self, server: ServerAddress) -> Figures:
-        self._hear(server)
+        self._record(server)
         return self.figures_of.get(server.pod) or Figures(
             total_bytes=4 * GIB, total_files=128660, cached_bytes=GIB, disk_bytes=20 * GIB, disk_avail_bytes=12 * GIB
         )
 
     async def job(self, server: ServerAddress, id: str) -> JobReport | None:
-        self._hear(server)
+        self._record(server)
         work = self.orders.get((server.pod, id))
         return None if work is None else self.ends.get(work.type) or JobReport(id=id, state="Running")
 
     async def jobs(self, server: ServerAddress) -> list[JobReport]:
-        self._hear(server)
+        self._record(server)
         return [JobReport(id=id, state="Running") for pod, id in self.orders if pod == server.pod]
 
     async def submit(self, server: ServerAddress, work: Work) -> JobReport:
-        self._hear(server)
+        self._record(server)
         self.puts += 1
         self.orders.setdefault((server.pod, work.id), work)
         return JobReport(id=work.id)
 
     async def cancel(self, server: ServerAddress, id: str) -> None:
-        self._hear(server)
+        self._record(server)
         self.cancelled.append((server.pod, id))
 
     def asked(self, type: str) -> dict[str, Work]:

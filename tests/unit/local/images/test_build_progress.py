@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.local.images.build_progress import BuildProgress, contents
+from paddlecloud.local.images.build_progress import BuildProgress, contents, is_news
 
 
 class Clock:
@@ -70,3 +70,16 @@ def test_after_the_downloads_it_is_said_that_they_are_installed(
 def test_what_is_installed_is_named_in_short() -> None:
     items = ["/home/me/own-1.0.whl", "numpy<2", "onnx>=1; python_version >= '3.11'", "a", "b"]
     assert contents(items) == "installing own-1.0.whl, numpy<2, onnx>=1 and 2 more packages"
+
+
+@pytest.mark.parametrize(
+    ("line", "news"),
+    [
+        ("Requirement already satisfied: numpy in /cache/packages/3f/venv/lib/python3.11/site-packages (2.1)", False),
+        ("  Requirement already satisfied: idna>=2", False),
+        ("Collecting sklearn", True),
+        ("Installing collected packages: sklearn", True),
+    ],
+)
+def test_packages_that_are_there_already_are_no_news(line: str, news: bool) -> None:
+    assert is_news(line) is news

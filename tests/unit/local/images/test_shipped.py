@@ -67,6 +67,26 @@ async def test_other_images_are_not_blamed_on_the_package(tmp_path: Path) -> Non
         await ImageStore(cache=tmp_path / "cache").prepare("paddlecloud/paddleocr:no-such-tag")
 
 
+async def test_a_pod_of_a_misspelt_image_gets_the_question_that_the_command_line_asks(tmp_path: Path) -> None:
+    with pytest.raises(ImageUnavailable, match='"paddlecloud/paddle:3.9": did you mean "paddlecloud/paddle:3.3"?'):
+        await ImageStore(cache=tmp_path / "cache").prepare("paddlecloud/paddle:3.9")
+
+
+@pytest.mark.parametrize(
+    ("image", "base"),
+    [
+        ("paddlepaddle/paddle:3.0.0", "3.3"),
+        ("paddlepaddle/paddle:3.3.1-gpu-cuda12.6-cudnn9.5", "3.3"),
+        ("registry.example.com/paddlepaddle/paddle:2.5.2", "2.6"),
+    ],
+)
+async def test_an_image_of_paddle_without_a_recipe_names_the_base_to_build_upon(
+    tmp_path: Path, image: str, base: str
+) -> None:
+    with pytest.raises(ImageUnavailable, match=f'write one that begins with "base: paddlecloud/paddle:{base}"'):
+        await ImageStore(cache=tmp_path / "cache").prepare(image)
+
+
 async def test_a_package_that_is_installed_while_the_platform_runs_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,6 +7,8 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,8 @@ import yaml
 import paddlecloud
 from harness import PATIENCE
 from paddlecloud.local.images import builder, host, library
-from paddlecloud.local.images.environment import Environment
+from paddlecloud.local.images import store as images
+from paddlecloud.local.images.environment import Environment, Program
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
@@ -291,6 +294,33 @@ def test_a_broken_recipe_hides_no_other(store: ImageStore, recipes: Path) -> Non
 @pytest.mark.parametrize("image", ["busybox", "docker.io/library/alpine:3.20", "debian:12", "python", "nginx:alpine"])
 def test_host_images_need_no_build(store: ImageStore, image: str) -> None:
     assert store.resolve(image) is not None
+
+
+def test_what_an_image_runs_is_known_before_it_is_built(store: ImageStore, recipes: Path) -> None:
+    write_recipe(recipes, "base", entrypoint=["serve"], pip=["nothing-that-exists"])
+    write_recipe(recipes, "app", base="example.com/base:v1", cmd=["--fast"])
+    assert store.program("example.com/app:v1") == Program(("serve",), ("--fast",))
+    assert store.program("busybox:1.36") == Program((), ("sh",))
+    assert store.program("example.com/unknown:v1") is None
+
+
+def test_while_one_thread_reads_the_recipes_another_waits_for_them(
+    store: ImageStore, recipes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_recipe(recipes, "app", entrypoint=["serve"])
+    answers: list[Program | None] = []
+    other = threading.Thread(target=lambda: answers.append(store.program("example.com/app:v1")))
+    find = images.find_recipes
+
+    def slowly(folders: Sequence[Path]) -> Any:
+        other.start()
+        other.join(0.5)  # as long as it takes to read many recipes; the other one is to wait until they are read
+        return find(folders)
+
+    monkeypatch.setattr(images, "find_recipes", slowly)
+    answers.append(store.program("example.com/app:v1"))
+    other.join()
+    assert answers == [Program(("serve",), ())] * 2
 
 
 def test_a_python_image_is_the_interpreter_its_tag_names(store: ImageStore) -> None:

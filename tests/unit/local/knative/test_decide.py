@@ -58,10 +58,10 @@ def condition(status: Object, kind: str = "Ready") -> Object:
 # HTTP/2
 
 
-def test_a_port_that_speaks_http2_is_known_by_its_name() -> None:
-    speaks = revision.speaks_h2c
-    assert not speaks(obj("Revision", "r", template()["spec"]))
-    assert speaks(obj("Revision", "r", {"containers": [{"ports": [{"containerPort": 1, "name": "h2c"}]}]}))
+def test_a_port_of_http2_is_known_by_its_name() -> None:
+    http2 = revision.uses_h2c
+    assert not http2(obj("Revision", "r", template()["spec"]))
+    assert http2(obj("Revision", "r", {"containers": [{"ports": [{"containerPort": 1, "name": "h2c"}]}]}))
 
 
 def test_a_route_without_envoy_says_what_to_install_and_is_ready_all_the_same() -> None:
@@ -81,7 +81,7 @@ def test_a_route_without_envoy_says_what_to_install_and_is_ready_all_the_same() 
     assert condition(seen, "HTTP2Ready")["status"] == "False"
     after = route.decide(made, route.Observed(found, {}, port=80), NOW).status
     assert after is not None
-    assert "HTTP2Ready" not in {c["type"] for c in after["conditions"]}, "of a revision that speaks HTTP/1.1"
+    assert "HTTP2Ready" not in {c["type"] for c in after["conditions"]}, "of a revision that uses HTTP/1.1"
 
 
 # Services
@@ -245,6 +245,38 @@ def test_a_container_that_cannot_start_fails_its_revision_with_its_own_words(rea
     assert condition(status)["status"] == "False"
     assert condition(status)["reason"] == reason
     assert "why it is so" in condition(status)["message"]
+
+
+NO_FOLDER = 'MountVolume.SetUp failed for volume "model" : hostPath type check failed: /models/x is not a directory'
+
+
+def test_a_volume_that_cannot_be_mounted_fails_its_revision_and_the_requests_that_wait() -> None:
+    broken = pod(is_ready=False, waiting={"reason": "ContainerCreating", "message": NO_FOLDER})
+    status = judged(obj("Revision", "r", template()["spec"]), broken)
+    assert (condition(status)["status"], condition(status)["reason"]) == ("False", "FailedMount")
+    assert condition(status)["message"] == NO_FOLDER
+    failure = revision.lasting_failure([broken])
+    assert failure is not None
+    assert failure.reason == "FailedMount"
+
+
+@pytest.mark.parametrize("message", ["", 'persistentvolumeclaim "c" is not bound to a volume yet', 'image "i": 3 MB'])
+def test_what_may_come_by_itself_is_waited_for(message: str) -> None:
+    starting = pod(is_ready=False, waiting={"reason": "ContainerCreating", "message": message})
+    assert condition(judged(obj("Revision", "r", template()["spec"]), starting))["status"] == "Unknown"
+    assert revision.lasting_failure([starting]) is None
+
+
+def test_a_revision_that_could_not_wake_says_so_until_a_pod_is_ready_again() -> None:
+    made = obj("Revision", "r", template()["spec"])
+    made["status"] = judged(made, pod())
+    broken = pod(is_ready=False, waiting={"reason": "ContainerCreating", "message": NO_FOLDER})
+    made["status"] = judged(made, broken)
+    assert condition(made["status"])["reason"] == "FailedMount"
+    made["status"] = judged(made, replicas=0)
+    assert condition(made["status"])["reason"] == "FailedMount", "asleep"
+    made["status"] = judged(made, pod())
+    assert condition(made["status"])["status"] == "True"
 
 
 def test_a_program_that_does_not_listen_is_waited_for_in_words() -> None:

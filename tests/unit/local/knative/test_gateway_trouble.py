@@ -72,7 +72,7 @@ async def test_a_pod_that_dies_in_mid_answer_breaks_the_clients_connection(gate:
         await client.reader.readexactly(96)
 
 
-async def test_a_pod_that_speaks_something_else_is_a_bad_gateway(gate: Gateway, pod: Pod) -> None:
+async def test_a_pod_with_another_protocol_is_a_bad_gateway(gate: Gateway, pod: Pod) -> None:
     pod.answer = wrote(b"SSH-2.0-OpenSSH_9.6\r\n\r\n")
     assert (await gate.ask())[0] == 502
 

@@ -38,13 +38,13 @@ def test_only_hosts_that_lead_to_http2_are_envoys() -> None:
 def test_a_host_shared_with_http1_leads_to_both_each_in_its_own_protocol() -> None:
     made = picture(**{"host:a": [["ns/grpc", 90], ["ns/web", 10]], "rev:ns/grpc": GRPC, "rev:ns/web": WEB})
     assert hosts(made) == {"a": {"ns/grpc": 90, "ns/web": 10}}
-    spoken = {
+    protocols = {
         cluster["name"]: next(
             iter(next(iter(cluster["typed_extension_protocol_options"].values()))["explicit_http_config"])
         )
         for cluster in made.clusters
     }
-    assert spoken == {"ns/grpc": "http2_protocol_options", "ns/web": "http_protocol_options"}
+    assert protocols == {"ns/grpc": "http2_protocol_options", "ns/web": "http_protocol_options"}
     (host,) = made.routes[SHARED]["virtual_hosts"]
     assert host["routes"][0]["route"]["idle_timeout"] == "60s", "the more patient of the two"
 

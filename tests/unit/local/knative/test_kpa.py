@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.local.knative.kpa import AutoscalerState, Seen, decide
+from paddlecloud.local.knative.kpa import AutoscalerState, Observed, decide
 from paddlecloud.local.knative.settings import Defaults, Scaling
 from paddlecloud.local.knative.windows import Window
 
@@ -21,8 +21,8 @@ def scaling(**annotations: str) -> Scaling:
     return Scaling.of(named, 0, Defaults())
 
 
-def seen(load: float, ready: int, *, panic: float | None = None, now: float = 1000.0, **more: object) -> Seen:
-    return replace(Seen(now=now, ready=ready, stable=load, panic=load if panic is None else panic), **more)
+def observed(load: float, ready: int, *, panic: float | None = None, now: float = 1000.0, **more: object) -> Observed:
+    return replace(Observed(now=now, ready=ready, stable=load, panic=load if panic is None else panic), **more)
 
 
 def test_the_stock_values_are_those_of_knative() -> None:
@@ -53,56 +53,56 @@ EXAMPLES = [
     ("name", "settings", "stable", "panic", "ready", "pods"), EXAMPLES, ids=[e[0] for e in EXAMPLES]
 )
 def test_worked_examples(name: str, settings: Scaling, stable: float, panic: float, ready: int, pods: int) -> None:
-    answer, _ = decide(settings, seen(stable, ready, panic=panic), AutoscalerState())
+    answer, _ = decide(settings, observed(stable, ready, panic=panic), AutoscalerState())
     assert answer.pods == pods
 
 
 def test_panic_only_ever_adds_pods_and_ends_a_stable_window_after_its_last_cause() -> None:
-    answer, state = decide(STOCK, seen(80, 1, panic=700, now=0), AutoscalerState())
+    answer, state = decide(STOCK, observed(80, 1, panic=700, now=0), AutoscalerState())
     assert (answer.pods, answer.panicking) == (10, True)
-    answer, state = decide(STOCK, seen(80, 10, panic=80, now=30), state)
+    answer, state = decide(STOCK, observed(80, 10, panic=80, now=30), state)
     assert (answer.pods, answer.panicking) == (10, True), "less load during panic takes nothing away"
-    answer, state = decide(STOCK, seen(80, 10, panic=80, now=60), state)
+    answer, state = decide(STOCK, observed(80, 10, panic=80, now=60), state)
     assert answer.panicking
-    answer, state = decide(STOCK, seen(80, 10, panic=80, now=61), state)
+    answer, state = decide(STOCK, observed(80, 10, panic=80, now=61), state)
     assert (answer.pods, answer.panicking) == (5, False)
 
 
 def test_the_last_pod_goes_after_window_and_grace() -> None:
-    _, state = decide(STOCK, seen(0, 1, now=0), AutoscalerState())
-    assert decide(STOCK, seen(0, 1, now=29), state)[0].pods == 1
-    assert decide(STOCK, seen(0, 1, now=30), state)[0].pods == 0
+    _, state = decide(STOCK, observed(0, 1, now=0), AutoscalerState())
+    assert decide(STOCK, observed(0, 1, now=29), state)[0].pods == 1
+    assert decide(STOCK, observed(0, 1, now=30), state)[0].pods == 0
 
 
 def test_a_request_during_the_grace_period_begins_it_anew() -> None:
-    _, state = decide(STOCK, seen(0, 1, now=0), AutoscalerState())
-    answer, state = decide(STOCK, seen(0.1, 1, now=20), state)
+    _, state = decide(STOCK, observed(0, 1, now=0), AutoscalerState())
+    answer, state = decide(STOCK, observed(0.1, 1, now=20), state)
     assert answer.pods == 1
-    _, state = decide(STOCK, seen(0, 1, now=25), state)
-    assert decide(STOCK, seen(0, 1, now=40), state)[0].pods == 1
-    assert decide(STOCK, seen(0, 1, now=55), state)[0].pods == 0
+    _, state = decide(STOCK, observed(0, 1, now=25), state)
+    assert decide(STOCK, observed(0, 1, now=40), state)[0].pods == 1
+    assert decide(STOCK, observed(0, 1, now=55), state)[0].pods == 0
 
 
 def test_a_pod_that_has_just_got_up_is_not_sent_to_sleep() -> None:
     idle = AutoscalerState(idle_since=0.0)
-    assert decide(STOCK, seen(0, 1, now=100, active_for=59), idle)[0].pods == 1
-    assert decide(STOCK, seen(0, 1, now=100, active_for=60), idle)[0].pods == 0
+    assert decide(STOCK, observed(0, 1, now=100, active_for=59), idle)[0].pods == 1
+    assert decide(STOCK, observed(0, 1, now=100, active_for=60), idle)[0].pods == 0
 
 
 def test_a_longer_retention_keeps_the_last_pod() -> None:
     settings = scaling(scale_to_zero_pod_retention_period="5m")
-    _, state = decide(settings, seen(0, 1, now=0), AutoscalerState())
-    assert decide(settings, seen(0, 1, now=299), state)[0].pods == 1
-    assert decide(settings, seen(0, 1, now=300), state)[0].pods == 0
+    _, state = decide(settings, observed(0, 1, now=0), AutoscalerState())
+    assert decide(settings, observed(0, 1, now=299), state)[0].pods == 1
+    assert decide(settings, observed(0, 1, now=300), state)[0].pods == 0
 
 
 def test_scaling_to_zero_can_be_switched_off() -> None:
     settings = Scaling.of({}, 0, Defaults.of({"data": {"enable-scale-to-zero": "false"}}))
-    assert decide(settings, seen(0, 1, now=1e6), AutoscalerState(idle_since=0.0))[0].pods == 1
+    assert decide(settings, observed(0, 1, now=1e6), AutoscalerState(idle_since=0.0))[0].pods == 1
 
 
 def test_waiting_requests_wake_a_sleeping_revision_at_once() -> None:
-    asleep = Seen(now=0, ready=0, stable=0.0, panic=0.0, waiting=True)
+    asleep = Observed(now=0, ready=0, stable=0.0, panic=0.0, waiting=True)
     assert decide(STOCK, asleep, AutoscalerState())[0].pods == 1
     assert decide(scaling(activation_scale="3"), asleep, AutoscalerState())[0].pods == 3
     never_reported = replace(asleep, stable=None, panic=None)
@@ -111,21 +111,21 @@ def test_waiting_requests_wake_a_sleeping_revision_at_once() -> None:
 
 def test_a_new_revision_has_its_initial_pods_until_it_was_ready_once() -> None:
     settings = scaling(initial_scale="4")
-    assert decide(settings, seen(0, 2, started=False), AutoscalerState())[0].pods == 4
-    assert decide(settings, seen(0, 4, started=True), AutoscalerState())[0].pods < 4
+    assert decide(settings, observed(0, 2, started=False), AutoscalerState())[0].pods == 4
+    assert decide(settings, observed(0, 4, started=True), AutoscalerState())[0].pods < 4
 
 
 def test_a_revision_nobody_can_reach_needs_no_pods() -> None:
     settings = scaling(min_scale="5")
-    assert decide(settings, seen(0, 5, reachable=True), AutoscalerState())[0].pods == 5
-    assert decide(settings, seen(0, 5, reachable=False), AutoscalerState())[0].pods == 0
+    assert decide(settings, observed(0, 5, reachable=True), AutoscalerState())[0].pods == 5
+    assert decide(settings, observed(0, 5, reachable=False), AutoscalerState())[0].pods == 0
 
 
 def test_a_scale_down_delay_keeps_the_largest_of_the_last_answers() -> None:
     settings = scaling(scale_down_delay="30s")
-    _, state = decide(settings, seen(350, 5, now=0), AutoscalerState())
-    assert decide(settings, seen(70, 5, now=29), state)[0].pods == 5
-    assert decide(settings, seen(70, 5, now=31), state)[0].pods == 2
+    _, state = decide(settings, observed(350, 5, now=0), AutoscalerState())
+    assert decide(settings, observed(70, 5, now=29), state)[0].pods == 5
+    assert decide(settings, observed(70, 5, now=31), state)[0].pods == 2
 
 
 def test_a_concurrency_limit_is_the_target_where_none_is_given_and_its_ceiling_where_one_is() -> None:
@@ -147,7 +147,7 @@ def simulate(settings: Scaling, load: Callable[[int], float], seconds: int) -> l
         window.add(now, load(now))
         history.append(ready)
         if now % 2 == 0:
-            state = Seen(
+            state = Observed(
                 now=float(now),
                 ready=ready,
                 stable=window.average(now, settings.window),

@@ -99,14 +99,15 @@ def test_ports_are_chosen_below_what_the_kernel_gives_to_outgoing_connections(tm
 def test_routes_beyond_the_most_ports_have_none_until_one_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("paddlecloud.local.knative.reservations.MOST", 2)
+    monkeypatch.setattr("paddlecloud.local.knative.reservations.MOST", 4)
     reservations = Reservations(tmp_path)
     reservations.take()
     try:
         assert set(reservations.hold(["ns/a", "ns/b", "ns/c"])) == {"ns/a", "ns/b"}
-        assert reservations.hold(["other/d"]) == {}
+        assert set(reservations.hold(["other/d", "other/e"])) == {"other/d", "other/e"}, "ns has its half, and no more"
+        assert reservations.hold(["third/f"]) == {}, "all are given out"
         reservations.release(["ns/a"])
-        assert set(reservations.hold(["other/d"])) == {"other/d"}
+        assert set(reservations.hold(["third/f"])) == {"third/f"}
     finally:
         reservations.close()
 

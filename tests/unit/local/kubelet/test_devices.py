@@ -13,7 +13,7 @@ import pytest
 
 from harness import need
 from paddlecloud.local.kubelet.node.devices import Devices
-from paddlecloud.local.kubelet.pod.env import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ConfigError
 
 NODE = "machine"
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.kubelet.pod.env import ConfigError, Facts, build_env, expand, field_value
+from paddlecloud.local.kubelet.pod.env import Facts, build_env, expand, expand_all, field_value
+from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.exec_limits import ALL, ONE, Room
 
 POD: dict[str, Any] = {
     "metadata": {
@@ -20,7 +22,7 @@ POD: dict[str, Any] = {
     "spec": {"nodeName": "n1", "serviceAccountName": "robot", "containers": []},
 }
 FACTS = Facts(pod_ip="127.64.0.9", host_ip="127.0.0.1", node_name="n1", allocatable={"cpu": "4", "memory": "8Gi"})
-CONFIG = {"metadata": {"name": "c", "namespace": "d"}, "data": {"HOST": "db", "bad key": "1", "PORT": "5432"}}
+CONFIG = {"metadata": {"name": "c", "namespace": "d"}, "data": {"HOST": "db", "1-key": "1", "PORT": "5432"}}
 SECRET = {"metadata": {"name": "s", "namespace": "d"}, "data": {"TOKEN": base64.b64encode(b"geheim").decode()}}
 
 
@@ -33,6 +35,7 @@ def env(*entries: Any, env_from: Any = (), resources: Any = None, base: Any = No
         configmap=lambda name: CONFIG if name == "c" else None,
         secret=lambda name: SECRET if name == "s" else None,
         base=base,
+        room=Room(),
     )
 
 
@@ -70,9 +73,15 @@ def test_own_values_win_over_sources_and_sources_over_the_platform() -> None:
     assert (found["PORT"], found["HOST"]) == ("1", "db")
 
 
-def test_a_source_may_carry_a_prefix_and_leaves_out_what_is_no_name() -> None:
+def test_a_source_may_carry_a_prefix() -> None:
     found = env(env_from=[{"prefix": "DB_", "configMapRef": {"name": "c"}}, {"secretRef": {"name": "s"}}])
-    assert found == {"DB_HOST": "db", "DB_PORT": "5432", "TOKEN": "geheim"}
+    assert found == {"DB_HOST": "db", "DB_1-key": "1", "DB_PORT": "5432", "TOKEN": "geheim"}
+
+
+@pytest.mark.parametrize("prefix", ["", "1-", "$_-", "#@!"])
+def test_variables_of_a_source_may_have_names_that_a_shell_cannot_read(prefix: str) -> None:
+    found = env(env_from=[{"prefix": prefix, "configMapRef": {"name": "c"}}])
+    assert found == {f"{prefix}HOST": "db", f"{prefix}1-key": "1", f"{prefix}PORT": "5432"}
 
 
 @pytest.mark.parametrize(
@@ -123,3 +132,59 @@ def test_an_optional_reference_to_nothing_leaves_the_variable_out() -> None:
 
 def test_all_labels_as_the_downward_file_writes_them() -> None:
     assert field_value(POD, "metadata.labels", FACTS) == 'app="x"\ntier="a\\"b"'
+
+
+def doubling(times: int) -> list[dict[str, str]]:
+    return [
+        {"name": "V0", "value": "aaaa"},
+        *({"name": f"V{n}", "value": f"$(V{n - 1})$(V{n - 1})"} for n in range(1, times + 1)),
+    ]
+
+
+def test_variables_that_double_are_refused_before_they_are_computed() -> None:
+    assert len(env(*doubling(14))["V14"]) == 4 << 14
+    with pytest.raises(ConfigError, match=r"environment variable V15 is longer than 128 KiB .* shorten it"):
+        env(*doubling(60))  # computed, it would have more bytes than any machine
+
+
+def test_what_is_named_many_times_is_refused_when_a_program_cannot_take_it_all() -> None:
+    large = {"name": "A", "value": "a" * (ONE // 2)}
+    many = [{"name": f"B{n}", "value": "$(A)"} for n in range(1000)]
+    with pytest.raises(ConfigError, match=r"longer than 2048 KiB together at environment variable B30,"):
+        env(large, *many)
+
+
+def test_a_source_that_is_named_many_times_counts_each_time() -> None:
+    reads = 0
+
+    def config(_: str) -> Any:
+        nonlocal reads
+        reads += 1
+        return {"metadata": {"name": "c"}, "data": {f"K{n}": "a" * 1000 for n in range(100)}}
+
+    container = {"name": "main", "envFrom": [{"configMapRef": {"name": "c"}}] * 5000}
+    with pytest.raises(ConfigError, match="2048 KiB together"):
+        build_env(POD, container, facts=FACTS, configmap=config, secret=config, room=Room())
+    assert reads <= ALL // 100_000 + 1
+
+
+@pytest.mark.parametrize("field", ["env", "envFrom"])
+def test_a_long_value_of_a_secret_is_not_decoded(field: str) -> None:
+    secret = {"metadata": {"name": "s"}, "data": {"K": "!" * 1_000_000}}  # no base64: decoding would say so
+    sources = {
+        "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "s", "key": "K"}}}],
+        "envFrom": [{"secretRef": {"name": "s"}}],
+    }
+    container = {"name": "main", field: sources[field]}
+    with pytest.raises(ConfigError, match="a Secret for an environment variable is longer than 128 KiB"):
+        build_env(POD, container, facts=FACTS, configmap=lambda _: None, secret=lambda _: secret, room=Room())
+
+
+def test_arguments_share_the_room_of_the_variables() -> None:
+    room = Room()
+    with pytest.raises(ConfigError, match=r"args\[1\] is longer than 128 KiB"):
+        expand_all(["short", "$(A)" * 1000], {"A": "a" * 1000}, what="args", room=room)
+    for _ in range(20):
+        room.take("environment variable A", "a" * 100_000, name="A")
+    with pytest.raises(ConfigError, match=r"2048 KiB together at args\[\d\]"):
+        expand_all(["$(A)"] * 10, {"A": "a" * 100_000}, what="args", room=room)

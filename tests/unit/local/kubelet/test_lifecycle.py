@@ -56,6 +56,35 @@ def starts(pod: dict[str, Any], **runs: Run) -> list[Start]:
 SIDECAR = {"name": "side", "restartPolicy": "Always"}
 
 
+DEBUG = {"ephemeralContainers": [{"name": "debug"}]}
+
+
+@pytest.mark.parametrize("policy", ["Always", "OnFailure", "Never"])
+def test_an_ephemeral_container_runs_once_beside_the_others(policy: str) -> None:
+    pod = make_pod(policy=policy, **DEBUG)
+    assert starts(pod, main=running()) == [Start("debug", 0, 0)]
+    assert starts(pod, main=running(), debug=running()) == []
+    assert starts(pod, main=running(), debug=ended(1)) == []
+    assert starts(make_pod(init=("first",), **DEBUG), first=running()) == [Start("debug", 0, 0)]
+
+
+def test_a_pod_does_not_wait_for_ephemeral_containers_and_takes_them_along() -> None:
+    pod = make_pod(policy="Never", **DEBUG)
+    plan = decide(pod, Observed(runs={"main": ended(), "debug": running()}), NOW)
+    assert ([stop.name for stop in plan.stop], plan.done, plan.outcome) == (["debug"], False, None)
+    plan = decide(pod, Observed(runs={"main": ended(), "debug": ended(137)}), NOW)
+    assert (plan.done, plan.outcome) == (True, PodEnd("Succeeded"))
+
+
+def test_the_status_lists_ephemeral_containers_apart_and_none_makes_a_pod_unready() -> None:
+    pod, observed = make_pod(**DEBUG), Observed(runs={"main": running(), "debug": ended(3)})
+    status = build_status(pod, observed, decide(pod, observed, NOW), NOW)
+    (debug,) = status["ephemeralContainerStatuses"]
+    assert (debug["name"], debug["state"]["terminated"]["exitCode"]) == ("debug", 3)
+    assert [entry["name"] for entry in status["containerStatuses"]] == ["main"]
+    assert {condition["type"]: condition["status"] for condition in status["conditions"]}["Ready"] == "True"
+
+
 def test_all_main_containers_of_a_new_pod_start_together() -> None:
     assert starts(make_pod(containers=("a", "b"))) == [Start("a", 0, 0), Start("b", 0, 0)]
 

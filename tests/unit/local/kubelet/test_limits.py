@@ -116,7 +116,7 @@ def offer(folder: Path, controllers: str = "cpu io memory pids") -> Path:
 
 
 def test_a_writable_cgroup_is_not_ours_for_that(tree: Tree) -> None:
-    """Root may write to all of them: the one that this process is in belongs to whoever put it there."""
+    """Root may write to all of them: the one that this process is in belongs to the program that put it there."""
     memory = tree.add(1, "memory", own="/manager/7")
     tree.add(1, "cpu")
     found = tree.find()

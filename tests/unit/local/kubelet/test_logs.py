@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 
 from harness import PATIENCE
 from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.local.kubelet.pod.model import EXITED, Run
+from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.termination_message import termination_message
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance
-from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_log, read_now
+from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_end, read_log
 
 from .conftest import ShimHarness
 
@@ -25,7 +28,11 @@ NOON = parse_rfc3339("2026-11-15T12:00:00Z")
 
 
 def read(path: Path, **options: object) -> str:
-    return b"".join(read_now(path, LogOptions(**options))).decode()  # type: ignore[arg-type]
+    async def whole() -> bytes:
+        wanted = LogOptions(**options)  # type: ignore[arg-type]
+        return b"".join([piece async for piece in read_log(path, wanted, pod_dir=path.parent, ended=lambda: True)])
+
+    return asyncio.run(whole()).decode()
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\r", b"\n")), max_size=8))
@@ -168,7 +175,7 @@ async def test_a_flood_of_output_is_bounded_on_disk_and_does_not_stop_the_contai
     assert (await shims.exited(runtime))["exit_code"] == 0
     path = root / "logs" / "main" / "0.log"
     assert sum(piece.stat().st_size for piece in path.parent.iterdir()) < 3_000_000
-    assert read(path, tail=1).endswith("last\n")
+    assert (await asyncio.to_thread(read, path, tail=1)).endswith("last\n")
 
 
 async def test_all_who_follow_share_one_inotify_instance_and_each_notices_its_own(tmp_path: Path) -> None:
@@ -237,3 +244,33 @@ async def test_a_log_of_which_no_line_is_asked_for_holds_up_nobody(tmp_path: Pat
         assert [data async for data in read_log(path, options, pod_dir=tmp_path, ended=lambda: True)] == []
         assert turns > 2
     beside.cancel()
+
+
+def test_the_end_of_a_log_is_read_from_its_end_over_rotated_files(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    lines = [format_chunk(b"stdout", b"line %d\n" % number, NOON) for number in range(10)]
+    path.with_name("0.log.1").write_bytes(b"".join(lines[:6]))
+    path.write_bytes(b"".join(lines[6:]))
+    assert read_end(path, 1 << 20).decode() == read(path)
+    assert read_end(path, 7 * len(lines[0])).decode() == "".join(f"line {number}\n" for number in range(3, 10))
+    assert read_end(path, 3 * len(lines[0]) + 5).decode() == "".join(f"line {number}\n" for number in range(7, 10))
+    assert read_end(tmp_path / "none.log", 100) == b""
+
+
+def test_a_message_from_a_long_log_reads_only_its_end(tmp_path: Path) -> None:
+    paths = PodPaths(tmp_path)
+    log = paths.log("c", 0)
+    log.parent.mkdir(parents=True)
+    with log.open("wb") as file:
+        file.truncate(1 << 40)  # a sparse file: more than anybody could read
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+        for number in range(100):
+            file.write(format_chunk(b"stdout", b"line %d\n" % number, NOON))
+        file.write(format_chunk(b"stdout", b"ValueError: no\n", NOON))
+    run = Run(0, EXITED, created=NOON, started=NOON, finished=NOON, exit_code=1)
+    container = {"name": "c", "terminationMessagePolicy": "FallbackToLogsOnError"}
+    message = termination_message(container, run, paths)
+    assert message.splitlines() == [*(f"line {number}" for number in range(21, 100)), "ValueError: no"]
+    log.write_bytes(b"".join(format_chunk(b"stdout", b"a" * 60_000, NOON) for _ in range(20)))
+    assert termination_message(container, run, paths) == "a" * 2048, "one long line, of which the end is shown"

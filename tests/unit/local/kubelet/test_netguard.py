@@ -107,6 +107,66 @@ async def test_containers_of_a_pod_reach_each_other_at_localhost(shims: ShimHarn
     assert output(root, "client").strip() == "['own', 'own']"
 
 
+async def test_pods_and_services_are_called_from_the_pods_address(shims: ShimHarness) -> None:
+    def tell(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(writer.get_extra_info("peername")[0].encode())
+        writer.close()
+
+    server = await asyncio.start_server(tell, ("127.90.9.1", "127.0.0.1"), 0)
+    (peer, port), (_, local) = sorted((sock.getsockname() for sock in server.sockets), reverse=True)
+    script = f"""
+import json, socket
+from concurrent.futures import ThreadPoolExecutor
+def call(host, port, family=socket.AF_INET, source=None, kind=socket.SOCK_STREAM):
+    client = socket.socket(family, kind)
+    if source:
+        client.bind((source, 0))
+    client.connect((host, port))
+    return client
+seen = [
+    call("{peer}", {port}).recv(99).decode(),
+    call("::ffff:{peer}", {port}, socket.AF_INET6).recv(99).decode(),
+    call("{peer}", {port}, source="127.90.8.8").recv(99).decode(),
+    call("{peer}", 9, kind=socket.SOCK_DGRAM).getsockname()[0],
+    ThreadPoolExecutor().submit(call, "{peer}", {port}).result().recv(99).decode(),
+    call("127.0.0.1", {local}).recv(99).decode(),
+]
+print(json.dumps(seen))
+"""
+    root = shims.pod_dir("caller", ip="127.90.7.6")
+    runtime = await shims.spawn(root)
+    async with server:
+        await runtime.start(shims.container(root, "", argv=(PYTHON, "-c", script), bind_ip="127.90.7.6"))
+        await shims.exited(runtime)
+    own = "127.90.7.6"
+    assert json.loads(output(root)) == [own, own, "127.90.8.8", own, own, "127.0.0.1"]
+
+
+async def test_given_a_client_has_a_port_then_a_server_of_the_pod_can_have_it_too(shims: ShimHarness) -> None:
+    """Ports of a job's servers lie among those that the kernel gives to clients."""
+
+    def hold(_: asyncio.StreamReader, __: asyncio.StreamWriter) -> None:
+        pass
+
+    server = await asyncio.start_server(hold, "127.90.9.2", 0)
+    script = f"""
+import socket
+client = socket.create_connection({server.sockets[0].getsockname()})
+own = socket.socket()
+own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+own.bind(("0.0.0.0", client.getsockname()[1]))
+own.listen()
+back = socket.create_connection(own.getsockname())
+print(own.getsockname() == client.getsockname(), back.getsockname()[0])
+"""
+    root = shims.pod_dir("both", ip="127.90.7.5")
+    runtime = await shims.spawn(root)
+    async with server:
+        await runtime.start(shims.container(root, "", argv=(PYTHON, "-c", script), bind_ip="127.90.7.5"))
+        await shims.exited(runtime)
+    assert output(root).split() == ["True", "127.0.0.1"]
+
+
 async def test_what_is_no_servers_address_is_left_alone(shims: ShimHarness) -> None:
     """Free ports, other loopback addresses, and servers of the machine at localhost."""
 
@@ -173,6 +233,6 @@ def test_only_addresses_of_pods_and_services_have_stand_ins() -> None:
         inside = loopback.network_for("any", octets).network_address.packed
         assert lowports.stand_in(inside, 80, 1024) == 80 + lowports.SHIFT
         assert lowports.stand_in(inside, 8080, 1024) == 8080
-        assert lowports.stand_in(inside, 80, 1) == 80, "whoever may listen there does"
+        assert lowports.stand_in(inside, 80, 1) == 80, "a program that may listen there does"
     for outside in ("127.0.0.1", "10.32.0.1", "192.168.1.1"):
         assert lowports.stand_in(socket.inet_aton(outside), 80, 1024) == 80

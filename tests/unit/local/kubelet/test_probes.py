@@ -99,3 +99,30 @@ async def test_a_service_is_asked_for_its_health(said: bytes, result: Result) ->
     assert got == result
     assert sent.startswith(grpc_health.PREFACE)
     assert b"\x0a\xc8\x01" + b"s" * 200 in sent
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"path": "/ HTTP/1.1\r\nX-Other: 1"},
+        {"path": "/\n"},
+        {"httpHeaders": [{"name": "X-A", "value": "1\r\n\r\nDELETE / HTTP/1.1"}]},
+        {"httpHeaders": [{"name": "X-A: 1\r\nX-B", "value": "2"}]},
+    ],
+)
+async def test_a_probe_is_one_request_whatever_its_fields_say(wrong: dict[str, object], tmp_path: Path) -> None:
+    received: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        target = Target(tmp_path, "127.0.0.1", {}, {})
+        assert await ask({"httpGet": {"port": port, "path": "/a"}}, target, timeout=PATIENCE) == Result(True)
+        found = await ask({"httpGet": {"port": port, **wrong}}, target, timeout=PATIENCE)
+    assert found == Result(False, "httpGet: host, path and httpHeaders must have no line breaks")
+    assert len(received) == 1

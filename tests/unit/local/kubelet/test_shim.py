@@ -1,4 +1,4 @@
-"""A pod's supervisor with real processes: starting, output, ending, and surviving whoever asked for it."""
+"""A pod's supervisor with real processes: starting, output, ending, and outliving the process that started it."""
 
 from __future__ import annotations
 

@@ -49,6 +49,14 @@ def test_without_its_company_a_pod_waits() -> None:
     assert "3 node(s) didn't match pod affinity rules" in text
 
 
+def test_a_refusal_by_thousands_of_values_gives_their_number() -> None:
+    many = {"matchExpressions": [{"key": "app", "operator": "In", "values": [f"v{n}" for n in range(5_000)]}]}
+    rule = {"topologyKey": HOST, "labelSelector": many}
+    result = play([node("a")], [pod("p", **affinity("podAffinity", rule))])
+    assert "app in (5000 values)" in reasons(result)["p"]
+    assert len(reasons(result)["p"]) < 1_000
+
+
 def test_the_first_of_a_group_that_seeks_its_own_kind_may_start_it() -> None:
     waiting = [pod(f"p{n}", labels=X, **affinity("podAffinity", term(X, ZONE))) for n in range(2)]
     where = placed(play(ZONES, waiting))

@@ -32,6 +32,13 @@ def test_the_more_important_goes_first_then_the_older() -> None:
     assert set(placed(play([node("n", "2")], waiting))) == {"important", "old"}
 
 
+def test_a_group_whose_amounts_are_none_keeps_nobody_from_being_placed() -> None:
+    """Its schema does not check them: one tenant's group is in the round of all."""
+    odd = group("odd", minResources={"cpu": "9" * 400, "memory": "1e400", "pods": "some", "example.com/x": "1"})
+    result = play([node("n")], [pod("p"), pod("member", group="odd")], groups=[odd])
+    assert placed(result)["p"] == "n"
+
+
 def test_reasons_are_counted_over_nodes() -> None:
     nodes = [node("a", "1"), node("b", "1"), node("c", ready=False), node("d", unschedulable=True)]
     text = reasons(play(nodes, [pod("p", "2")]))["p"]

@@ -9,15 +9,16 @@ from scheduler_things import node, pod
 
 from paddlecloud.kube import quantity
 from paddlecloud.local.scheduler.decision.filters import fits, refusal, shown
+from paddlecloud.local.scheduler.state import shape
 from paddlecloud.local.scheduler.state.snapshot import node_view, pod_view, snapshot_of
 
 
 def judge(candidate: dict[str, Any], target: dict[str, Any], *there: dict[str, Any]) -> str:
     """The rule that refuses; empty if none does. Both ways of asking must agree."""
     view = snapshot_of([target], there).nodes[target["metadata"]["name"]]
-    shape = pod_view(candidate).shape
-    found = refusal(shape, view)
-    assert fits(shape, view) == (found is None)
+    wanted = pod_view(candidate).shape
+    found = refusal(wanted, view)
+    assert fits(wanted, view) == (found is None)
     return found.rule if found else ""
 
 
@@ -100,6 +101,39 @@ def test_a_refusal_for_resources_has_the_numbers() -> None:
     assert found is not None
     assert found.reason == "Insufficient cpu"
     assert found.detail == "cpu: needs 3, 2500m free of 4; nvidia.com/gpu: needs 2, 1 free of 2"
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        required({"matchExpressions": [{"key": "a", "operator": "In", "values": [f"v{n}" for n in range(5_000)]}]}),
+        required({"matchFields": [
+            {"key": "metadata.name", "operator": "In", "values": [f"v{n}" for n in range(5_000)]}]}),
+        required(*({"matchExpressions": [{"key": f"k{n}", "operator": "Exists"}]} for n in range(5_000))),
+        {"requests": {f"example.com/r{n}": "1" for n in range(5_000)}},
+    ],
+    ids=["values", "names", "terms", "resources"],
+)  # fmt: skip
+def test_a_refusal_of_thousands_of_wishes_names_a_few(spec: dict[str, Any]) -> None:
+    """It is written for every node in every round, and stored in the pod's status."""
+    asked = pod("p", **{name: value for name, value in spec.items() if name != "requests"})
+    if "requests" in spec:
+        asked["spec"]["containers"][0]["resources"] = {"requests": spec["requests"]}
+    view = snapshot_of([node("n")], []).nodes["n"]
+    found = refusal(pod_view(asked).shape, view)
+    assert found is not None
+    assert len(found.detail) < 1_000
+
+
+def test_what_is_kept_of_wishes_of_pods_that_are_gone_is_bounded() -> None:
+    """Shapes stay after their pods: one that asks for much is kept by nobody but its pod."""
+    known = len(shape._shapes)
+    wishes = [{"key": "a", "operator": "In", "values": [f"v{n}" for n in range(5_000)]}]
+    for number in range(3):
+        pod_view(pod(f"p{number}", **required({"matchExpressions": wishes, "matchFields": []}, {"n": number})))
+    assert len(shape._shapes) == known
+    pod_view(pod("p", "17m"))
+    assert len(shape._shapes) == known + 1
 
 
 def test_a_resource_the_node_does_not_have_is_insufficient() -> None:

@@ -24,7 +24,7 @@ def gang(placed: int = 0, least: int = 2, **fields: Any) -> Gang:
 @pytest.mark.parametrize(
     ("placed", "phases", "waiting", "now", "shortage", "expected"),
     [
-        (0, {}, 0, "", {}, "Inqueue"),  # nothing speaks against it: its pods may be made
+        (0, {}, 0, "", {}, "Inqueue"),  # nothing prevents it: its pods may be made
         (0, {}, 0, "", {"cpu": "too little"}, "Pending"),
         (0, {}, 0, "Inqueue", {"cpu": "too little"}, "Inqueue"),  # once let in, it stays in
         (0, {"a": "Pending", "b": "Pending"}, 2, "", {}, "Inqueue"),

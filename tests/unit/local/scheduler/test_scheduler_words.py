@@ -88,6 +88,14 @@ def test_a_full_queue_is_named() -> None:
     assert any("queue q might use cpu 5" in line for line in lines)
 
 
+@pytest.mark.parametrize(("language", "words"), [("en", "it tolerated the taint"), ("zh", "它容忍污点")])
+@pytest.mark.parametrize(("value", "taint"), [("yes", "gpu=yes:NoSchedule"), ("", "gpu:NoSchedule")])
+def test_a_taint_that_keeps_a_pod_out_is_named(language: str, words: str, value: str, taint: str) -> None:
+    refusing = {"key": "gpu", "effect": "NoSchedule", **({"value": value} if value else {})}
+    lines = verdict([node("n", taints=[refusing])], [pod("p")], "p", language)
+    assert any(f"{words} {taint}" in line for line in lines)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_fits_is_said_to_be_placed(language: str) -> None:
     assert "n" in verdict([node("n")], [pod("p")], "p", language)[0]

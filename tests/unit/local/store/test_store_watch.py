@@ -108,6 +108,19 @@ async def test_what_an_object_was_before_counts_towards_the_history_that_is_read
     await store.close()
 
 
+async def test_a_compaction_for_bytes_leaves_the_last_part_in_the_table(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recent, "MOST", 1)
+    monkeypatch.setattr(store_module, "RETAIN_BYTES", 80_000)
+    while store._log.compacted < 2:
+        await updates(store, "large", 1, size=1_000)
+        await store._free()
+    left = await store.watch(KIND, None, since=store._log.compacted).next_batch(0.0)
+    assert sum(change.size for change in left or ()) > 8_000
+    await store.close()
+
+
 async def test_history_is_compacted_once_so_many_bytes_were_written(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +15,7 @@ from paddlecloud.kube.conditions import condition_in, conditions_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workloads.deployment.decide import Observed, decide
 from paddlecloud.local.workloads.deployment.revisions import HISTORY, REVISION
-from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll
+from paddlecloud.local.workloads.deployment.rollout import Limits, Size, rescale, roll
 from paddlecloud.local.workloads.pods import is_active, is_available
 
 from . import test_replicaset
@@ -131,13 +132,28 @@ def test_each_step_of_a_rollout_with_three_pods_one_extra_and_none_missing(
 
 
 @pytest.mark.parametrize(
-    ("sizes", "wanted", "expected"),
-    [([2, 1], 5, [2, 3]), ([2, 3], 4, [2, 2]), ([2, 1], 1, [1, 0]), ([], 3, []), ([2, 1], 3, [2, 1])],
+    ("limits", "sizes", "expected"),
+    [
+        (Limits(30, 3, 2), [(8, 13), (5, 13)], [20, 13]),
+        (Limits(10, 3, 2), [(20, 33), (13, 33)], [8, 5]),
+        (Limits(5, 0, 1), [(2, 3), (1, 3)], [3, 2]),
+        (Limits(0, 0, 1), [(8, 13), (5, 13)], [0, 0]),
+        (Limits(7, 1, 1), [(3, 4)], [7]),
+        (Limits(7, 1, 1), [(0, 4), (3, 4), (0, 4)], [0, 7, 0]),
+        (Limits(7, 1, 1), [(0, 4), (0, 4)], [0, 7]),
+        (Limits(7, 1, 1), [], []),
+        (Limits(3, 1, 1), [(2, None), (2, None)], [2, 2]),
+        (Limits(7, 1, 1), [(2, None), (2, None)], [4, 4]),
+        (Limits(4, 0, 1), [(1, 3), (1, 3), (1, 3)], [1, 1, 2]),
+        (Limits(2, 0, 1), [(1, 3), (1, 3), (1, 3)], [0, 1, 1]),
+        (Limits(5, 0, 1), [(2, 999_999_999), (1, 0)], [3, 2]),
+    ],
 )
-def test_a_paused_deployment_changes_its_size_by_its_youngest_sets(
-    sizes: list[int], wanted: int, expected: list[int]
+def test_another_size_is_shared_out_among_the_sets_by_their_own(
+    limits: Limits, sizes: list[tuple[int, int | None]], expected: list[int]
 ) -> None:
-    assert resize_in_place(Limits(wanted, 0, 0), [Size(size) for size in sizes]) == expected
+    given = [Size(replicas, most=most) for replicas, most in sizes]
+    assert rescale(limits, given, sum(size.replicas for size in given)) == expected
 
 
 # Rollouts
@@ -193,7 +209,12 @@ def test_the_change_cause_goes_with_the_revision_and_applied_configuration_does_
     cluster.add(obj)
     live(cluster)
     (replica_set,) = cluster.all("ReplicaSet")
-    assert replica_set["metadata"]["annotations"] == {"kubernetes.io/change-cause": "first", REVISION: "1"}
+    assert replica_set["metadata"]["annotations"] == {
+        "kubernetes.io/change-cause": "first",
+        REVISION: "1",
+        "deployment.kubernetes.io/desired-replicas": "1",
+        "deployment.kubernetes.io/max-replicas": "2",
+    }
 
 
 def test_history_is_kept_to_its_limit(cluster: Cluster) -> None:
@@ -230,6 +251,22 @@ def test_a_paused_deployment_can_be_scaled_but_starts_no_rollout(cluster: Cluste
     live(cluster)
     assert images(cluster) == ["v2"] * 4
     assert progressing(cluster) == ("True", "NewReplicaSetAvailable")
+
+
+def test_a_deployment_that_is_scaled_amid_a_rollout_stays_where_it_was(cluster: Cluster) -> None:
+    cluster.add(deployment(10, surge=3, unavailable=2))
+    live(cluster)
+    set_image(cluster, "broken")
+    cluster.settle()
+    cluster.obey()
+    cluster.settle()
+    assert Counter(images(cluster)) == {"v1": 8, "broken": 5}
+    cluster.change("Deployment", "web", {"spec": {"replicas": 30}})
+    cluster.settle()
+    assert Counter(images(cluster)) == {"v1": 20, "broken": 13}
+    sets = cluster.all("ReplicaSet")
+    numbers = ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas")
+    assert {tuple(rs["metadata"]["annotations"][name] for name in numbers) for rs in sets} == {("30", "33")}
 
 
 def test_a_rollout_that_does_not_move_is_called_late_after_its_deadline(cluster: Cluster) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.proxy.routes import Address, Route, routes_of
 from paddlecloud.local.workloads.endpoint_controller import by_labels, by_selector
 from paddlecloud.local.workloads.endpoints import SLICE_SIZE, Observed, decide
 
@@ -24,11 +25,13 @@ def service(**spec: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": body}
 
 
-def pod(name: str, *, ready: bool = True, leaving: bool = False, phase: str = "Running", **spec: Any) -> Object:
+def pod(
+    name: str, *, ready: bool = True, leaving: bool = False, phase: str = "Running", http: int = 8080, **spec: Any
+) -> Object:
     meta: Object = {"name": name, "namespace": "default", "uid": f"u-{name}", "labels": SELECTOR}
     if leaving:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    ports = [{"name": "http", "containerPort": 8080}]
+    ports = [{"name": "http", "containerPort": http}]
     return {
         "metadata": meta,
         "spec": {"nodeName": "n", "containers": [{"name": "c", "ports": ports}], **spec},
@@ -73,6 +76,51 @@ def test_a_named_target_port_is_the_number_the_pods_give_it() -> None:
     piece, mirror = made(service(), pod("p1"))
     assert piece["ports"] == [{"name": "", "port": 8080, "protocol": "TCP"}]
     assert mirror["subsets"][0]["ports"] == [{"port": 8080, "protocol": "TCP"}]
+
+
+def test_pods_that_give_a_name_different_ports_are_listed_with_their_own() -> None:
+    svc, pods = service(), (pod("p1"), pod("p2", http=9090), pod("p3"))
+    *slices, mirror = decide(svc, Observed(pods)).create
+    listed = {
+        endpoint["addresses"][0]: piece["ports"][0]["port"] for piece in slices for endpoint in piece["endpoints"]
+    }
+    assert listed == {"127.70.0.1": 8080, "127.70.0.2": 9090, "127.70.0.3": 8080}
+    subsets = {s["ports"][0]["port"]: [address["ip"] for address in s["addresses"]] for s in mirror["subsets"]}
+    assert subsets == {8080: ["127.70.0.1", "127.70.0.3"], 9090: ["127.70.0.2"]}
+    assert routes_of({**svc, "spec": {**svc["spec"], "clusterIP": "127.40.0.1"}}, slices) == {
+        Address("127.40.0.1", 80): Route((("127.70.0.1", 8080), ("127.70.0.3", 8080), ("127.70.0.2", 9090)))
+    }
+
+
+def test_a_pod_that_moves_to_another_port_moves_to_another_slice() -> None:
+    svc = service()
+    slices = stored(decide(svc, Observed((pod("p1"), pod("p2")))))
+    both = stored(decide(svc, Observed((pod("p1"), pod("p2", http=9090)), tuple(slices))), slices)
+    assert sorted((piece["ports"][0]["port"], len(piece["endpoints"])) for piece in both) == [(8080, 1), (9090, 1)]
+    moved = decide(svc, Observed((pod("p1", http=9090), pod("p2", http=9090)), tuple(both)))
+    assert [(piece["ports"][0]["port"], len(piece["endpoints"])) for piece in stored(moved, both)] == [(9090, 2)]
+
+
+def test_when_the_target_port_of_a_service_changes_its_slice_follows() -> None:
+    slices = stored(decide(service(), Observed((pod("p1"),))))
+    plan = decide(service(ports=[{"port": 80, "targetPort": 81}]), Observed((pod("p1"),), tuple(slices)))
+    (after,) = stored(plan, slices)
+    assert (after["metadata"], after["ports"][0]["port"]) == (slices[0]["metadata"], 81)
+
+
+def test_a_pod_without_the_named_port_is_no_address_of_it() -> None:
+    svc = service(ports=[{"port": 80, "targetPort": "grpc"}])
+    piece, mirror = made(svc, pod("p1"))
+    assert (len(piece["endpoints"]), piece["ports"], mirror["subsets"]) == (1, [], [])
+    sidecar = {"name": "s", "restartPolicy": "Always", "ports": [{"name": "grpc", "containerPort": 7070}]}
+    piece, _ = made(svc, pod("p1", initContainers=[sidecar]))
+    assert [port["port"] for port in piece["ports"]] == [7070]
+
+
+def test_a_service_without_ports_lists_addresses_alone() -> None:
+    _, mirror = made(service(clusterIP="None", ports=None), pod("p1"))
+    (subset,) = mirror["subsets"]
+    assert ([address["ip"] for address in subset["addresses"]], "ports" in subset) == (["127.70.0.1"], False)
 
 
 def test_only_pods_of_this_subdomain_have_a_name_in_it() -> None:
@@ -142,15 +190,19 @@ def test_slices_that_are_empty_go_all_but_one() -> None:
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.sets(st.integers(0, 260)), min_size=1, max_size=6))
-def test_whatever_comes_and_goes_every_pod_is_in_one_slice(rounds: list[set[int]]) -> None:
+@given(st.lists(st.dictionaries(st.integers(0, 260), st.sampled_from((80, 81, 82))), min_size=1, max_size=6))
+def test_whatever_comes_and_goes_every_pod_is_in_one_slice_of_its_port(rounds: list[dict[int, int]]) -> None:
     svc = service()
     slices: list[Object] = []
     for present in rounds:
-        pods = tuple(many_pods(1, number)[0] for number in present)
+        pods = tuple(pod(f"p{number:05}", http=port) for number, port in present.items())
         slices = stored(decide(svc, Observed(pods, tuple(slices))), slices)
-        uids = [endpoint["targetRef"]["uid"] for piece in slices for endpoint in piece["endpoints"]]
-        assert sorted(uids) == sorted(one["metadata"]["uid"] for one in pods)
+        uids = [
+            (endpoint["targetRef"]["uid"], piece["ports"][0]["port"])
+            for piece in slices
+            for endpoint in piece["endpoints"]
+        ]
+        assert sorted(uids) == sorted((f"u-p{number:05}", port) for number, port in present.items())
         assert max(sizes(slices)) <= SLICE_SIZE
 
 

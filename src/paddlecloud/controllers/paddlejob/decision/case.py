@@ -16,7 +16,7 @@ from paddlecloud.controllers.paddlejob.pods import env, ports
 from paddlecloud.kube.resource import Object
 
 REPLICAS = "paddlepaddle.org/replicas"
-"""Annotation of the ConfigMap: how many pods of each role it speaks of."""
+"""Annotation of the ConfigMap: how many pods of each role it lists."""
 
 WRITTEN = "paddlepaddle.org/written"
 """Annotation of the ConfigMap: when its content last changed, in seconds since the epoch."""

@@ -1,4 +1,4 @@
-"""How a decision ends: a plan, and the status that tells of it.
+"""How a decision ends: a plan, and the status that reports it.
 
 The rules (`decide`, `failures`) say what is to happen and why. Here that becomes a phase with its conditions, counts
 and times, and what every end of a generation has in common is done once.

@@ -227,9 +227,9 @@ def _form(case: JobCase, warnings: list[str]) -> Plan:
     plan = Plan()
     new, waiting = case.old, ""
     if (found := obstacle.find(case)) is not None:
-        new, waiting = obstacle.tell(case, plan, found), found.text
+        new, waiting = obstacle.report(case, plan, found), found.text
     elif case.port is not None and not gang_formation.clear_stale(case, plan):
-        if case.settings.sample_set is not None or status.condition(new, "DataReady"):
+        if case.settings.sample_set or case.observed.mounted_sets or status.condition(new, "DataReady"):
             new = status.with_condition(new, "DataReady", "True", reason="Ready", now=case.now)
         new, waiting = _create(case, plan, new, case.port)
     if warnings and case.old.phase is None:

@@ -1,7 +1,9 @@
 """Bringing a generation of the gang into being: its group, service, pods and configuration.
 
-Everything that can be made is made in one pass, up to `AT_ONCE` pods. Pods are created together and hold their places;
-their programs start together, when the ConfigMap that names all addresses exists (`env.gates`).
+Everything that can be made is made in one pass, up to `AT_ONCE` pods; of a large gang a first burst, which shows
+whether pods may be made at all (slowStartBatch of kubernetes/pkg/controller/controller_utils.go). Pods are created
+together and hold their places; their programs start together, when the ConfigMap that names all addresses exists
+(`env.gates`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from paddlecloud.controllers.paddlejob.gang import podgroup, scheduler_message
 from paddlecloud.controllers.paddlejob.observe import PodView, started_at
 from paddlecloud.controllers.paddlejob.pods import data, env, hosts, objects
 from paddlecloud.kube.backoff import exponential
+from paddlecloud.kube.bursts import ROOM, ROOM_IN_A_THREAD, burst
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import CONFIGMAPS, PODS, Object, Resource, controller_of
@@ -30,6 +33,13 @@ BACKOFF_BASE, BACKOFF_CAP = 2.0, 60.0
 
 AT_ONCE = 10_000
 """Pods that one pass creates at most: other jobs wait while they are written down."""
+
+LARGE = 1000
+"""Pods of a job from which on decisions about it are taken in a thread."""
+
+FIRST_BURST, GROWTH = 500, 8
+"""Pods that are made before any is there, and for each one that is. A job of few bytes may ask for 100,000 pods in a
+namespace whose quota has room for five: what would be refused is not even written down."""
 
 
 def clear_stale(case: JobCase, plan: Plan) -> bool:
@@ -141,7 +151,11 @@ def ensure_pods(case: JobCase, plan: Plan, port: int) -> None:
     if settings.intranet == "Service" and case.observed.service is None:
         plan.create.append(objects.build_service(case.job, settings, port=port))
     roles = {role.name: role for role in settings.roles}
-    batch = case.missing[:AT_ONCE]
+    most = min(AT_ONCE, max(FIRST_BURST, GROWTH * len(case.current)))
+    if missing := {name for name, _ in case.missing}:
+        room = ROOM if settings.total <= LARGE else ROOM_IN_A_THREAD
+        most = min(burst(roles[name].template, most, room=room) for name in missing)
+    batch = case.missing[:most]
     plan.create += [objects.build_pod(case, roles[name], index, port=port) for name, index in batch]
     if made := Counter(name for name, _ in batch):
         parts = ", ".join(f"{number} {role}" for role, number in made.items())

@@ -1,4 +1,4 @@
-"""Containers that cannot start: an image that cannot be pulled, a ConfigMap or Secret that is not there.
+"""Containers that cannot start: an image that cannot be pulled, a ConfigMap, Secret or volume that is not there.
 
 Kubernetes tries again for ever, and meanwhile the gang holds resources that other jobs wait for. A job that has not
 come to run therefore fails after a time that depends on the cause. Since when it lasts is kept in the condition
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from paddlecloud.api import mounts
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.paddlejob import PaddleJobStatus
 from paddlecloud.api.paddlejob.cause import waiting_reason
@@ -26,11 +27,18 @@ from paddlecloud.kube.plan import Plan
 CONDITION = "Startable"
 
 NOT_FOUND, PULL_FAILED, CONFIG = "ImageNotFound", "ImagePullFailed", "ConfigNotFound"
+NO_FOLDER, MOUNT_FAILED = "FolderNotFound", "MountFailed"
 
-PATIENCE = {NOT_FOUND: 60.0, PULL_FAILED: 600.0, CONFIG: 600.0}
-"""Seconds by cause. A registry that is away comes back; an image that it does not have rarely appears."""
+PATIENCE = {NOT_FOUND: 60.0, PULL_FAILED: 600.0, CONFIG: 600.0, NO_FOLDER: 60.0, MOUNT_FAILED: 600.0}
+"""Seconds by cause. A registry or file server that is away comes back; an image or folder that it does not have rarely
+appears."""
 
-_CLASSES = {NOT_FOUND: "Image", PULL_FAILED: "Image", CONFIG: "Config"}
+_CLASSES = {NOT_FOUND: "Image", PULL_FAILED: "Image", CONFIG: "Config", NO_FOLDER: "Mount", MOUNT_FAILED: "Mount"}
+
+_NO_FOLDER = re.compile(r'hostPath type check failed|path "[^"]*" does not exist')
+"""How kubelets report a folder that their node does not have: of a hostPath volume, of a local one."""
+_NO_OBJECT = re.compile(r'" : (?:(?:secret|configmap) "[^"]*" not found|references non-existent )')
+"""And a Secret, ConfigMap or key of which a volume is made."""
 
 _PULLING = frozenset({"ErrImagePull", "ImagePullBackOff"})
 
@@ -58,9 +66,19 @@ def find(case: JobCase) -> Trouble | None:
         reason, message = waiting_reason(pod.raw)
         if reason in _PULLING:
             return _image_trouble(case, pod, message)
+        if mounts.has_failed({"reason": reason, "message": message}):
+            return _mount_trouble(case, pod, message)
         if reason == "CreateContainerConfigError" and not awaited(reason, message, case.settings.name):
             return Trouble(CONFIG, pod, message)
     return None
+
+
+def _mount_trouble(case: JobCase, pod: PodView, message: str) -> Trouble:
+    """A folder that was there before may be on a disk that is away for a moment: then a restart is worth the wait."""
+    if _NO_OBJECT.search(message):
+        return Trouble(CONFIG, pod, message)
+    absent = _NO_FOLDER.search(message) and case.old.start_time is None
+    return Trouble(NO_FOLDER if absent else MOUNT_FAILED, pod, message)
 
 
 def _image_trouble(case: JobCase, pod: PodView, message: str) -> Trouble:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from paddlecloud.api.outputs import after_the_exception, first_and_last, verdict_of
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.cause import waiting_reason
+from paddlecloud.api.signals import with_signal
 from paddlecloud.controllers.paddlejob.observe import PodView, first_container
 from paddlecloud.kube.conditions import condition_in
 from paddlecloud.kube.pods import CONTAINER_UNKNOWN
@@ -89,13 +90,15 @@ LATE = "StartTimeout"
 SECONDARY = frozenset({"PeerLost", "RendezvousTimeout"})
 """Classes that report an absent peer: where another pod failed too, that one is the cause."""
 
-_UNSTARTED = frozenset({"Image", "Config", "StartError"})
+_UNSTARTED = frozenset({"Image", "Config", "Mount", "StartError"})
 """Classes of containers whose program never began: what is reported is the platform's message, not an output."""
 
 _NO_PROGRAM = re.compile(r'exec: "([^"]+)": (?:executable file not found|stat \S+ no such file|no such file)')
 """How container runtimes report that the command's first word is no program."""
 
-_NOT_IN_TMP = re.compile(r"(?<![\w.])/tmp/[^\n]*(?:No such file|: not found)|No such file[^\n]*?(?<![\w.])/tmp/")
+_NOT_IN_TMP = re.compile(
+    r"(?<![\w.])/tmp/[^\n]*(?:No such file|\bnot found\b|does(?: not|n't) exist)|No such file[^\n]*?(?<![\w.])/tmp/"
+)
 _OWN_TMP = "(/tmp is the pod's own: what it needs of the machine's must be mounted)"
 
 PROGRAMS = ("python", "python3", "bash", "sh", "paddle", "mpirun", "torchrun", "env", "sleep", "cat", "echo")
@@ -123,6 +126,8 @@ class Failure(NamedTuple):
         """One line: `train-worker-1 failed: UserError (exit code 1)`."""
         code = "" if self.exit_code is None else f" (exit code {self.exit_code})"
         said = _HINTS.get(self.kind) or ("" if self.kind in _SILENT else _sentence(self.kind, self.message))
+        if self.kind == "UserError":
+            said = with_signal(self.exit_code, said)
         verb = "ended" if self.kind == SHUTDOWN else "failed"
         return f"{self.pod} {verb}: {self.kind}{code}" + (f": {said}" if said else "")
 
@@ -133,7 +138,7 @@ def _sentence(kind: str, message: str) -> str:
     else:
         said = verdict_of(message)
     # The embedded platform's kubelet may have named it already.
-    is_unexplained = _NOT_IN_TMP.search(said) and "cannot be seen in the container" not in said
+    is_unexplained = kind != "Mount" and _NOT_IN_TMP.search(said) and "cannot be seen in the container" not in said
     return f"{said} {_OWN_TMP}" if is_unexplained else said
 
 

@@ -22,7 +22,7 @@ DISRUPTION_LIMIT = 20
 MAX_STEPS = 50_000
 """What searching a message for a pattern may cost: tens of milliseconds."""
 
-_HOPELESS = frozenset({"Image", "Config", "NoParameterServer"})
+_HOPELESS = frozenset({"Image", "Config", "Mount", "NoParameterServer"})
 """Classes that no restart can cure."""
 
 

@@ -1,6 +1,6 @@
 """What a scheduler says about a gang that it does not let in.
 
-Volcano writes conditions only on groups that it has queued; why a group is not even queued it tells in Events of the
+Volcano writes conditions only on groups that it has queued; why a group is not even queued it reports in Events of the
 group. They are asked for while a job waits there, every few seconds at most.
 """
 

@@ -44,6 +44,41 @@ def missing(settings: JobSettings, observed: Observed) -> str:
     return ""
 
 
+def being_deleted(settings: JobSettings, observed: Observed) -> str:
+    """Which of the sets that pods of the job mount are being deleted; empty when none is."""
+    found = [_shown(settings, one) for one in observed.mounted_sets if one["metadata"].get("deletionTimestamp")]
+    return f"{', '.join(found)} {'is' if len(found) == 1 else 'are'} being deleted" if found else ""
+
+
+def not_imported(settings: JobSettings, observed: Observed) -> str:
+    """The first set that pods mount by its claim and whose data is not all there yet; empty when there is none.
+
+    The claim is bound before the import begins: pods that mounted it then would read what has been copied so far, and
+    could not know. The cache servers are not waited for: reading without them is slower, and right. What
+    `sampleSetRef` names has `waitFor` instead.
+    """
+    by_reference = settings.sample_set.name if settings.sample_set else ""
+    for one in observed.mounted_sets:
+        if one["metadata"]["name"] != by_reference and not _is_imported(one):
+            status = one.get("status") or {}
+            why = f": {status['message']}" if status.get("message") else ""
+            return f"{_shown(settings, one)} is {status.get('phase') or 'new'}, waiting for its import{why}"
+    return ""
+
+
+def _is_imported(sample_set: Object) -> bool:
+    status = sample_set.get("status") or {}
+    return bool(
+        (sample_set.get("spec") or {}).get("noSync")
+        or status_in(status.get("conditions") or (), "Synced") == "True"
+        or status.get("phase") in ("PartialReady", "Ready")  # of the original operator, which has no conditions
+    )
+
+
+def _shown(settings: JobSettings, sample_set: Object) -> str:
+    return f"SampleSet {settings.namespace}/{sample_set['metadata']['name']}"
+
+
 def _is_warm(status: Object) -> bool:
     return status_in(status.get("conditions") or (), "Warm") == "True"
 

@@ -1,7 +1,7 @@
 """Fields of pod templates that the API server does not know. Pure.
 
 A CRD keeps templates whole, so a misspelt field is stored with the job; the pod that is made of it lacks the field, and
-only a header of the answer, which nobody reads, says so. What was sent and what came back tell the same.
+only a header of the answer, which nobody reads, says so. Comparing what was sent with what came back shows the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ REASON = "UnknownField"
 MOST = 5
 """Fields that one message names."""
 CANDIDATES = 20
-"""Items of a list that one is compared with, where their names do not tell which it is."""
+"""Items of a list that one is compared with, where their names do not show which it is."""
 
 _CONTAINER = (
     *("args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe", "name", "ports"),
@@ -62,7 +62,7 @@ _KNOWN: dict[str, tuple[str, ...]] = {
 def sentence(sent: Iterable[Object], stored: Iterable[Object]) -> str:
     """Which fields of the templates were ignored, for the pods among the objects that were made; empty for none."""
     wanted = {obj["metadata"]["name"]: obj for obj in sent if obj["kind"] == PODS.kind}
-    # Pods of a role come from one template: one of them tells for all.
+    # Pods of a role come from one template: one of them stands for all.
     made = {_role(pod): pod for pod in stored if pod.get("kind") == PODS.kind and pod["metadata"]["name"] in wanted}
     found = {
         f"spec.{role}.template.{path}": meant

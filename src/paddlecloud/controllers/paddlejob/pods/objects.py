@@ -1,6 +1,6 @@
 """The objects a PaddleJob is made of, as pure functions of what was asked for.
 
-Pods, the ConfigMap that tells them about each other, and the headless Service of `intranet: Service`. The gang's
+Pods, the ConfigMap with the addresses of all of them, and the headless Service of `intranet: Service`. The gang's
 PodGroup has a file of its own (`gang`), and so has the data volume (`data`).
 """
 

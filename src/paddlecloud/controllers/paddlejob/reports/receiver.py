@@ -1,4 +1,4 @@
-"""The controller's ear: keeps what the pods of each job report, and gives them the token they report with.
+"""Receives reports: keeps what the pods of each job send, and gives them the token they send it with.
 
 Only this and `listener` know that there is a network; what was reported reaches decisions as `report.Reports`.
 """

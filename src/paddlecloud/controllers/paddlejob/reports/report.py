@@ -66,14 +66,14 @@ class Message(msgspec.Struct, rename="camel"):
     stacks: Annotated[str, Meta(max_length=16_000)] | None = None
 
     @property
-    def tells_progress(self) -> bool:
+    def has_progress(self) -> bool:
         reported = (self.step, self.epoch, self.loss, self.samples_per_second, self.metrics)
         return any(value is not None for value in reported)
 
     @property
     def is_news(self) -> bool:
-        """Whether it tells more than that the rank is alive."""
-        return self.tells_progress or any(part is not None for part in (self.checkpoint, self.cache, self.stacks))
+        """Whether it reports more than that the rank is alive."""
+        return self.has_progress or any(part is not None for part in (self.checkpoint, self.cache, self.stacks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Listener:
         self._last_report: dict[Rank, float] = {}
         self._stacks: dict[Rank, str] = {}
         self._caches: dict[Rank, SaidCache] = {}
-        self._speaker: Rank | None = None
+        self._progress_of: Rank | None = None  # the lowest rank that has reported any
         self._progress: Progress | None = None
         self._first: tuple[float, int] | None = None
         self._checkpoint: Checkpoint | None = None
@@ -116,12 +116,12 @@ class Listener:
         if message.checkpoint is not None:
             said = message.checkpoint
             self._checkpoint = Checkpoint(path=said.path, step=said.step, epoch=said.epoch, time=rfc3339(now))
-        if message.tells_progress and (self._speaker is None or _order(rank) <= _order(self._speaker)):
-            self._listen_to(rank, message, now)
+        if message.has_progress and (self._progress_of is None or _order(rank) <= _order(self._progress_of)):
+            self._take_progress(rank, message, now)
 
-    def _listen_to(self, rank: Rank, message: Message, now: float) -> None:
-        if rank != self._speaker:
-            self._speaker, self._progress, self._first = rank, None, None
+    def _take_progress(self, rank: Rank, message: Message, now: float) -> None:
+        if rank != self._progress_of:
+            self._progress_of, self._progress, self._first = rank, None, None
         old = self._progress or Progress()
         sent = {
             "step": message.step,

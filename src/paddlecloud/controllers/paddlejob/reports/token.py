@@ -34,7 +34,7 @@ def derive(key: bytes, uid: str) -> str:
 def proves(authorization: str, token: str, path: str, body: bytes) -> bool:
     """Whether a request is of somebody who has the token. Programs sign (`paddlecloud.data.report.sign`).
 
-    Compares in constant time: how long a refusal takes tells nothing about the token.
+    Compares in constant time: how long a refusal takes shows nothing about the token.
     """
     scheme, _, given = authorization.partition(" ")
     signed = hmac.new(token.encode(), path.encode() + b"\n" + body, hashlib.sha256).hexdigest()

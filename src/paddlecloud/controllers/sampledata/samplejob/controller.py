@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from paddlecloud.api.sampleset import Secret
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.samplejob import decode, normalise
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.decide import decide
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobPlan
-from paddlecloud.controllers.sampledata.samplejob.work import given_to
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, SecretView
+from paddlecloud.controllers.sampledata.samplejob.work import given_to, secret_of
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, Parsed, SecretView
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     cache_servers,
     read_secret,
@@ -145,7 +146,7 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
             sample_set=sample_set,
             servers=servers,
             access=access,
-            secret=await self._secret(job),
+            secret=await self._secret(job, sample_set),
             reports=reports,
             silent=silent,
             silent_for={ordinal: now - since for ordinal, since in memory.silent_since.items()},
@@ -159,12 +160,13 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
         except NotFound:
             return None
 
-    async def _secret(self, job: Object) -> SecretView | None:
-        ref = job["spec"].get("secretRef") if isinstance(job.get("spec"), dict) else None
-        if not isinstance(ref, dict) or not ref.get("name"):
-            return None
-        own = job["metadata"]["namespace"]
-        return await read_secret(self.client, Secret(ref["name"], ref.get("namespace") or own), namespace=own)
+    async def _secret(self, job: Object, sample_set: Object | None) -> SecretView | None:
+        try:
+            settings = normalise(decode(job)).settings
+        except DecodeError:
+            return None  # `decide` reports it
+        secret = secret_of(settings, Parsed.of(sample_set).settings if sample_set else None)
+        return await read_secret(self.client, secret, namespace=settings.namespace) if secret else None
 
     async def _ask(
         self, job: Object, servers: tuple[CacheServer, ...], access: Access | None

@@ -158,7 +158,7 @@ def _start(draft: SampleJobDraft) -> None:
     if settings.type == "sync" and not settings.source and case.changed_source:
         draft.wait(f"SampleSet {settings.sample_set}: {case.changed_source}", event="ErrorSourceChanged")
         return
-    if _lacks_secret(draft):
+    if _lacks_secret(draft, case):
         return
     of_set = case.phase or "new"
     if settings.type == "warmup" and of_set not in ("PartialReady", "Ready"):
@@ -176,7 +176,7 @@ def _start(draft: SampleJobDraft) -> None:
     try:
         wanted = _work(draft, case, partitions)
     except BadOptions as error:
-        draft.add_event(f"ErrorCreate{work.SPOKEN[settings.type]}", str(error), warning=True)
+        draft.add_event(f"ErrorCreate{work.NAME_IN_EVENTS[settings.type]}", str(error), warning=True)
         draft.end("Failed", "BadOptions", str(error))
         return
     if observed.refused:
@@ -188,7 +188,8 @@ def _start(draft: SampleJobDraft) -> None:
     draft.plan.cancel = ("*",) if settings.terminate else (settings.cancel,) if settings.cancel else ()
     draft.plan.submit = dict.fromkeys(targets, wanted)
     draft.add_event(
-        f"Create{work.SPOKEN[settings.type]}Successfully", f"handed to {number_of(len(targets), 'cache server')}"
+        f"Create{work.NAME_IN_EVENTS[settings.type]}Successfully",
+        f"handed to {number_of(len(targets), 'cache server')}",
     )
     draft.set(
         phase="Pending",
@@ -201,9 +202,9 @@ def _start(draft: SampleJobDraft) -> None:
     draft.requeue_after(SOON)
 
 
-def _lacks_secret(draft: SampleJobDraft) -> bool:
+def _lacks_secret(draft: SampleJobDraft, case: sets.SampleSetCase) -> bool:
     """Whether the work must wait for its Secret, or for the right to use it."""
-    secret = draft.settings.secret
+    secret = work.secret_of(draft.settings, case.settings)
     if secret is None or draft.observed.secret is not None:
         return False
     reason, text = grants.refusal(secret, draft.settings.namespace)
@@ -221,7 +222,7 @@ def _follow(draft: SampleJobDraft) -> None:
         _end(draft, phase.PhaseResult("Failed", draft.observed.refused, ()))
         return
     unknown = [ordinal for ordinal, report in draft.observed.reports.items() if report is None]
-    if unknown and _lacks_secret(draft):
+    if unknown and _lacks_secret(draft, case):
         return
     if unknown:
         try:
@@ -243,11 +244,11 @@ def _follow(draft: SampleJobDraft) -> None:
 
 
 def _end(draft: SampleJobDraft, found: phase.PhaseResult) -> None:
-    spoken = work.SPOKEN[draft.settings.type]
+    name = work.NAME_IN_EVENTS[draft.settings.type]
     if found.phase == "Succeeded":
-        draft.add_event(f"Do{spoken}Successfully", found.message)
+        draft.add_event(f"Do{name}Successfully", found.message)
     else:
-        draft.add_event(f"ErrorDo{spoken}", found.message, warning=True)
+        draft.add_event(f"ErrorDo{name}", found.message, warning=True)
     draft.end(found.phase, found.phase, found.message)
     draft.set(missing=list(found.missing) or None)
     if draft.settings.ttl_seconds_after_finished is not None:

@@ -27,7 +27,7 @@ class Observed:
     servers: tuple[CacheServer, ...] = ()
     access: Access | None = None
     secret: SecretView | None = None
-    """The Secret of the source; None when it does not exist, is not granted, or none is named."""
+    """The Secret of the source (`work.secret_of`); None when it does not exist, is not granted, or none is named."""
     reports: Mapping[int, JobReport | None] = field(default_factory=dict)
     """Of the servers that answered: the job, or None where it is unknown."""
     silent: Mapping[int, str] = field(default_factory=dict)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.samplejob import SampleJobSettings
-from paddlecloud.api.sampleset import MAX_PARTITIONS
+from paddlecloud.api.sampleset import MAX_PARTITIONS, SampleSetSettings, Secret
 from paddlecloud.controllers.node_folders import named_by
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset.case import SampleSetCase, SecretView
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
 
-SPOKEN = {"sync": "SyncJob", "warmup": "WarmupJob", "rmr": "RmrJob", "clear": "ClearJob"}
+NAME_IN_EVENTS = {"sync": "SyncJob", "warmup": "WarmupJob", "rmr": "RmrJob", "clear": "ClearJob"}
 """How the reasons of events call the types."""
 EVERYWHERE = frozenset({"warmup", "clear"})
 """Types that every cache server has a part in; the others are done by the first."""
@@ -26,6 +26,13 @@ def targets(type: str, partitions: int) -> range:
 def given_to(partitions: int | None) -> range:
     """The cache servers that the work was given to, by the number in its status."""
     return range(min(partitions or 1, MAX_PARTITIONS))
+
+
+def secret_of(settings: SampleJobSettings, of_set: SampleSetSettings | None) -> Secret | None:
+    """The Secret with the keys of the source: the job's own, or that of the set whose own source is synced."""
+    if settings.secret or of_set is None or settings.type != "sync" or settings.source:
+        return settings.secret
+    return of_set.source_secret
 
 
 def build(

@@ -1,7 +1,7 @@
 """Sets that the original operator made are taken over as they are: volume, claim, Service and StatefulSet become ours.
 
 Names, labels and selectors are the same, so nothing that leads to data is made again. What it made lacks the label that
-informers select by, and an owner. Its cache servers speak another protocol: a new template of the same StatefulSet
+informers select by, and an owner. Its cache servers use another protocol: a new template of the same StatefulSet
 replaces them one by one. The volume stays as it was mounted, with the cache directories that it was given.
 """
 
@@ -18,7 +18,7 @@ IMPORTED = ("PartialReady", "Ready")
 """Phases that are only reached with the data in place."""
 
 
-def tell(draft: SampleSetDraft) -> None:
+def report(draft: SampleSetDraft) -> None:
     """Complete a status that another controller wrote: its phase is right, but it knows no conditions."""
     case = draft.case
     if not case.phase or case.old.driver:

@@ -68,6 +68,16 @@ def progress_of(reports: list[JobReport], *, now: float) -> TransferProgress | N
     )
 
 
+def kept(imported: JobReport, name: str) -> str:
+    """What the import found in the set that the source does not have, as data of a deleted set of that name; else
+    empty."""
+    other = imported.progress.only_here if imported.progress else 0
+    if not other:
+        return ""
+    files = f"{number_of(other, 'file', grouped=True)} that the source did not have {'was' if other == 1 else 'were'}"
+    return f"{files} in the set at its import and kept: `pdc samplejob sync {name} --delete-dst` deletes such files"
+
+
 def done(reports: list[JobReport], *, dry: bool = False) -> str:
     """What work that has succeeded did, in words: of a sync what was copied, kept and deleted; of a warm-up what was
     brought and what was there."""

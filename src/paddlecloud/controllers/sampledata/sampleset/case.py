@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from paddlecloud import __version__
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.sampleset import SampleSet, SampleSetSettings, SampleSetStatus, Secret, decode, normalise
 from paddlecloud.api.sampleset.spec import ReadReport
@@ -54,7 +55,7 @@ class Options:
 
 
 class SecretView(NamedTuple):
-    """A Secret: its trimmed values, and a version that tells a changed one without telling its content."""
+    """A Secret: its trimmed values, and a version that changes with them and does not show their content."""
 
     values: Mapping[str, str]
     version: str
@@ -76,7 +77,7 @@ class CacheServer:
     ready: bool = False
     leaving: bool = False
     trouble: str = ""
-    """Why it does not run, as far as the pod itself tells."""
+    """Why it does not run, as far as the pod itself shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,8 @@ class SampleJobView:
     name: str
     type: str
     whole: bool
-    """A warm-up of everything, or of everything that a sampler will read; not of some paths."""
+    """A warm-up of everything, or of everything that a sampler will read; not of some paths. A sync of the whole of the
+    set's own source into its root."""
     partitions: int
     phase: str
     completed: float
@@ -140,7 +142,7 @@ class Observed:
     silent: Mapping[str, str] = field(default_factory=dict)
     """Servers that gave no figures, and why."""
     sync: JobReport | None = None
-    """The import as server 0 tells it; None when it does not know of it or was not asked."""
+    """The import as server 0 reports it; None when it does not know of it or was not asked."""
     sync_asked: bool = False
     """Whether server 0 answered the question for the import."""
     cleared: bool = False
@@ -252,6 +254,11 @@ class SampleSetCase:
     def imports(self) -> bool:
         """Whether the source is still to be read."""
         return not (self.settings.no_sync or conditions.holds(self.old.conditions, "Synced"))
+
+    @property
+    def retry_request(self) -> str:
+        """A new value of this annotation asks for a failed import to be tried again."""
+        return str((self.sample_set["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
 
     @property
     def changed_source(self) -> str:

@@ -189,7 +189,7 @@ def _syncing(draft: SampleSetDraft) -> None:
     if report.state == "Succeeded":
         source = _imported(case)
         draft.add_event("DoSyncJobSuccessfully", f"imported {source}: {cache_status.done([report])}")
-        draft.condition("Synced", True, "Synced")
+        draft.condition("Synced", True, "Synced", cache_status.kept(report, case.settings.name))
         draft.set(phase="Mount", sync_attempts=None, source=source)
         return
     _fail_import(draft, report.message or f"the import was {report.state.lower()}")
@@ -202,7 +202,8 @@ def _fail_import(draft: SampleSetDraft, why: str) -> None:
 
 
 def _sync_failed(draft: SampleSetDraft) -> None:
-    """Tried again when the spec or the Secret changed, and by itself after a while: what was away may be back."""
+    """Tried again when the spec or the Secret changed, when asked, after a job has synced all of the source, and by
+    itself after a while: what was away may be back."""
     case = draft.case
     failed = conditions.find(case.old.conditions, "Synced")
     draft.set(message=failed.message if failed else None)
@@ -218,12 +219,22 @@ def _sync_failed(draft: SampleSetDraft) -> None:
     if case.old.jobs_name is None or work.id != case.old.jobs_name.sync_job_name:
         draft.set(phase="Mount", jobs_name=_with_sync(case, None))
         return
-    wait = exponential(attempts, base=FIRST_RETRY, cap=LAST_RETRY)
-    due = (conditions.since(case.old.conditions, "Synced") or case.now) + wait
-    if case.now >= due:
+    since = conditions.since(case.old.conditions, "Synced") or case.now
+    due = since + exponential(attempts, base=FIRST_RETRY, cap=LAST_RETRY)
+    if case.now >= due or _is_asked_again(case) or _was_synced_after(case, since):
         draft.set(phase="Mount", jobs_name=_with_sync(case, None), sync_attempts=attempts + 1)
     else:
         draft.requeue_after(min(due - case.now, 5.0))  # the Secret is looked at meanwhile
+
+
+def _is_asked_again(case: SampleSetCase) -> bool:
+    return bool(case.retry_request) and case.retry_request != case.old.retried_at
+
+
+def _was_synced_after(case: SampleSetCase, moment: float) -> bool:
+    """Whether a job has copied all that the import is to copy: trying it again then costs one look at the source."""
+    syncs = (job for job in case.observed.jobs if job.type == "sync" and job.whole and job.phase == "Succeeded")
+    return any(job.completed > moment for job in syncs)
 
 
 def _partial(draft: SampleSetDraft) -> None:
@@ -346,6 +357,7 @@ def _leave(case: SampleSetCase) -> SampleSetPlan:
 
 def _conclude(draft: SampleSetDraft) -> SampleSetPlan:
     draft.set(observed_generation=draft.case.sample_set["metadata"].get("generation"))
+    draft.set(retried_at=draft.case.retry_request or None)
     if draft.case.observed.trouble and not draft.status.message:
         draft.set(message=draft.case.observed.trouble)
     status = encode(draft.status)

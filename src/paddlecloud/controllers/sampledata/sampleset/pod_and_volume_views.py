@@ -139,15 +139,21 @@ def is_done_to(job: Object, sample_set: Object) -> bool:
     return not (ended and made and parse_rfc3339(ended) < parse_rfc3339(made))
 
 
+_OF_A_PART = ("source", "destination", "include", "exclude", "start", "end", "dry")
+"""Options with which a sync copies other files than the import of the set would, or not to the same place."""
+
+
 def sample_job_view(job: Object) -> SampleJobView:
     """A SampleJob of the set; one that has not ended has no time of completion."""
     spec, status = job.get("spec") or {}, job.get("status") or {}
-    warmup = spec.get("warmupOptions") or {}
+    warmup, sync = spec.get("warmupOptions") or {}, spec.get("syncOptions") or {}
+    some = warmup.get("paths") or (warmup.get("file") and warmup.get("strategyName") != "sampler")
+    some = some or any(sync.get(option) for option in _OF_A_PART)
     ended = status.get("completionTime")
     return SampleJobView(
         name=job["metadata"]["name"],
         type=str(spec.get("type") or ""),
-        whole=not warmup.get("paths") and (not warmup.get("file") or warmup.get("strategyName") == "sampler"),
+        whole=not some,
         options={key: value for key, value in warmup.items() if key != "partitions"},
         partitions=int(status.get("partitions") or 0),
         phase=str(status.get("phase") or ""),
@@ -209,7 +215,7 @@ def status_moved(old: Object | None, new: Object | None) -> bool:
 
 
 def epochs_of(job: Object) -> list[ReadReport]:
-    """How a PaddleJob read the set, epoch by epoch, as far as its program tells."""
+    """How a PaddleJob read the set, epoch by epoch, as far as its program reports."""
     epochs = ((job.get("status") or {}).get("cache") or {}).get("epochs") or ()
     fields = ("epoch", "hits", "misses")
     return [

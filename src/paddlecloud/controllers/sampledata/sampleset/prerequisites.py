@@ -113,7 +113,7 @@ class _Part(NamedTuple):
 def provide(draft: SampleSetDraft) -> bool:
     """Make what the phase needs and is not there; False when somebody else holds a name that is ours."""
     case = draft.case
-    adoption.tell(draft)
+    adoption.report(draft)
     draft.set(driver=case.driver, cache_dirs=list(case.cache_folders.values()))
     if case.alias in case.observed.taken:
         return _refuse(draft, "PersistentVolume", case.alias, condition="Bound", event="ErrorPVAlreadyExist")

@@ -26,6 +26,8 @@ class _Memory:
 
     uid: str
     asked: float = -1e9
+    ready: frozenset[str] = frozenset()
+    """Runs of servers whose pods were ready when they were asked."""
     figures: dict[str, Figures] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
     sync_id: str | None = None
@@ -56,8 +58,11 @@ class ServerPoller:
         access = case.access
         id = case.old.jobs_name.sync_job_name if case.phase == "Syncing" and case.old.jobs_name else None
         same = ({s.name for s in running}, id) == ({*memory.figures, *memory.silent}, memory.sync_id)
+        # What a server did not answer while it was starting says nothing about one that is ready.
+        ready = frozenset(server.instance for server in running if server.ready)
+        same = same and ready <= memory.ready
         if access and case.phase and not (same and now - memory.asked < ANSWERS_LAST):
-            memory.asked, memory.sync_id = now, id
+            memory.asked, memory.ready, memory.sync_id = now, ready, id
             await asyncio.gather(
                 self._ask_figures(memory, [ServerAddress(s.name, s.ip, access) for s in running]),
                 self._ask_import(memory, case, access),
@@ -116,7 +121,7 @@ class ServerPoller:
 
 
 def _if_proven(server: CacheServer, memory: _Memory) -> CacheServer:
-    """A server is ready when it also has proven to be the set's: probes do not tell one program from another."""
+    """A server is ready when it also has proven to be the set's: probes cannot distinguish one program from another."""
     if not server.ready or server.instance in memory.proven:
         return server
     return replace(server, ready=False, trouble=memory.silent.get(server.name, "has not answered yet"))

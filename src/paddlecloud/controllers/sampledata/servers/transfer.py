@@ -10,6 +10,7 @@ import binascii
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from paddlecloud.api.folders import parts
 from paddlecloud.api.sampleset import SampleSetSettings, Secret, uri_problem
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.sampledata import names
@@ -98,6 +99,11 @@ def sync_options(
     if sources and source.startswith("file://"):
         if problem := source_problem(source, sources):
             raise BadOptions(problem)
+        if _is_in_own_tmp(source, settings):
+            raise BadOptions(
+                f"source {source}: cache servers have a /tmp of their own, in which only the folder that a set names "
+                "in spec.source.uri is mounted: copy the data to a folder outside of /tmp, or make a SampleSet of it"
+            )
         if options.get("delete-src"):
             raise BadOptions("delete-src: files of this machine are copied and never deleted; delete them yourself")
     target = f"file://{names.data_dir(settings.name)}"
@@ -106,6 +112,13 @@ def sync_options(
     if source.endswith("/") != target.endswith("/"):
         source, target = (text if text.endswith("/") else f"{text}/" for text in (source, target))
     return {**options, "source": source, "destination": target}
+
+
+def _is_in_own_tmp(source: str, settings: SampleSetSettings) -> bool:
+    """Whether a folder of this machine is out of the sight of cache servers, whose /tmp is their own."""
+    mounted = parts(folder_of(settings.uri)) if settings.uri.startswith("file://") and not settings.no_sync else None
+    found = parts(folder_of(source))
+    return found[:1] == ["tmp"] and (mounted is None or found[: len(mounted)] != mounted)
 
 
 def folder_of(source: str) -> str:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_GATHER = 0.1  # seconds entries may wait for company before they are written
+_GATHER = 0.1  # seconds entries may wait for others before they are written
 _LONGEST_TEXT = 1024
 _MOST_VALUES = 32  # groups, or values of an extra, of one user
 

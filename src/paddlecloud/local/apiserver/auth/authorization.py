@@ -1,7 +1,7 @@
 """Who may do what: the rules in the store put to every request, and the reviews that ask about them.
 
-`Authorizer` keeps an `RbacIndex` level with the store: it hears every commit before the writer gets an answer, so a
-role that was granted or taken away counts from the next request on.
+`Authorizer` keeps an `RbacIndex` level with the store: it is called with every commit before the writer gets an answer,
+so a role that was granted or taken away counts from the next request on.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Authorizer:
         for collection in _COLLECTIONS:
             for record in store.list(collection):
                 self._take(record)
-        store.subscribe(self._hear)
+        store.subscribe(self._on_change)
 
     def rules_for(self, user: User, namespace: str) -> list[Rule]:
         return self.index.rules_for(user, namespace)
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if change.record.address.collection not in _COLLECTIONS:
             return
         if change.op is Op.DELETE:

@@ -66,6 +66,7 @@ _FOREIGN = (
     ("kubeflow.org", "paddlejobs paddlejobs/scale"),
     ("scheduling.volcano.sh", "podgroups"),
     ("serving.knative.dev", "configurations revisions routes services"),
+    ("argoproj.io", "cronworkflows workflows workflowtemplates"),
 )
 """Kinds that other projects bring to a cluster, with their roles. Never a status: controllers act on what it says."""
 _WRITABLE = (
@@ -76,6 +77,7 @@ _WRITABLE = (
 _VIEW = [
     _on("core", f"{_WRITABLE} endpoints", *READ),
     _on("apps", "controllerrevisions", *READ),
+    _on("argoproj.io", "workflows/artifacts workflows/log", *READ),
     *(_on(group, resources, *READ) for group, resources in (*_WORKLOADS, *_STATUSES, *_FOREIGN)),
 ]
 _EDIT = [
@@ -142,6 +144,7 @@ _ROLES: dict[str, Rules] = {
         _on("core", "endpoints", "get"),
         _on("discovery.k8s.io", "endpointslices", *READ),
         _on("batch.paddlepaddle.org", "paddlejobs", "get"),  # for the logs of pods that are gone
+        _on("argoproj.io", "workflows", "get"),  # likewise
         _on("core", "serviceaccounts/token", "create"),
         _on("storage.k8s.io", "csinodes volumeattachments", *READ),
         _LEASES,
@@ -175,6 +178,16 @@ _ROLES: dict[str, Rules] = {
         _on("core", "services", "create", "delete", "patch", *READ),
         _on("discovery.k8s.io", "endpointslices", "create", "delete", "patch", *READ),
         _on("core", "configmaps pods", *READ),
+        _EVENTS,
+    ],
+    "workflow-controller": [
+        _on("argoproj.io", "workflows", "create", "delete", "patch", *READ),
+        _on("argoproj.io", "cronworkflows", "patch", *READ),
+        _on("argoproj.io", "clusterworkflowtemplates workflowtemplates", *READ),
+        _on("core", "persistentvolumeclaims pods", "create", "delete", *READ),
+        _on("policy", "poddisruptionbudgets", "create", "delete", *READ),
+        _on("core", "configmaps", "create", "patch", *READ),
+        _on("core", "namespaces", *READ),
         _EVENTS,
     ],
     "system:kube-controller-manager": [
@@ -300,7 +313,10 @@ _USER_BINDINGS = {
     "system:kube-controller-manager": "system:kube-controller-manager",
     "system:node-proxier": "system:kube-proxy",
 }
-_ACCOUNT_BINDINGS = {"knative-serving-core": ("knative-serving", "controller")}
+_ACCOUNT_BINDINGS = {
+    "knative-serving-core": ("knative-serving", "controller"),
+    "workflow-controller": ("kube-system", "workflow-controller"),
+}
 _AGGREGATED = {  # role: (label its parts carry, label that makes it a part of the next one)
     "view": ("view", "edit"),
     "edit": ("edit", "admin"),

@@ -76,7 +76,7 @@ authorization.k8s.io/v1
 """
 
 _SUBRESOURCES = {
-    "pods": "status log exec attach portforward proxy eviction binding",
+    "pods": "status log exec attach portforward proxy eviction binding ephemeralcontainers",
     "services": "status proxy",
     "namespaces": "status finalize",
     "nodes": "status",

@@ -11,8 +11,8 @@ import dataclasses
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.crd import install
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry

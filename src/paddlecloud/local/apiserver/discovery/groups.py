@@ -67,7 +67,7 @@ def version_priority(version: str) -> tuple[Any, ...]:
 
 
 def negotiate(accept: str) -> str | None:
-    """The version of aggregated discovery the client prefers among those spoken here; None for the legacy form."""
+    """The version of aggregated discovery the client prefers among those served here; None for the legacy form."""
     for offer in accept.split(","):
         media_type, *parameters = (part.strip() for part in offer.split(";"))
         wanted = dict(part.split("=", 1) for part in parameters if "=" in part)

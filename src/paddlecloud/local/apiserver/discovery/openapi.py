@@ -156,7 +156,7 @@ def _references(part: Any) -> Iterator[str]:
 
 # --- operations -----------------------------------------------------------------------------------------------------
 
-_DOCUMENTED_SUBRESOURCES = ("status", "scale", "eviction", "binding", "token", "finalize")
+_DOCUMENTED_SUBRESOURCES = ("status", "scale", "eviction", "binding", "token", "finalize", "ephemeralcontainers")
 """Those that take and give objects; log, exec, attach and portforward are streams."""
 
 

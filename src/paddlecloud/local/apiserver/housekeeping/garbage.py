@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timeslice import TimeSlice
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.housekeeping.circles import in_a_circle
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.housekeeping import namespace_status
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Mutate, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry

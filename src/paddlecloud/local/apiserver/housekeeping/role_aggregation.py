@@ -1,4 +1,4 @@
-"""Fills in the rules of aggregated ClusterRoles, so that `kubectl describe clusterrole admin` tells what it grants.
+"""Fills in the rules of aggregated ClusterRoles, so that `kubectl describe clusterrole admin` shows what it grants.
 
 Decisions do not wait for it: `RbacIndex` aggregates by itself. This is for people and tools that read the object.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.auth.rbac import GROUP, RbacIndex
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from paddlecloud.kube import errors
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.housekeeping.namespaces import COLLECTION, KEPT
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import Registry

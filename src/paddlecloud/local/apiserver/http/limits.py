@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 MAX_BODY = 3 * 1024 * 1024  # MaxRequestBodyBytes of apiserver/pkg/server/config.go
+BODY_TIMEOUT = 60.0
+"""Seconds in which a body arrives."""
+MOST_BODIES = 256 * 1024 * 1024
+"""Bytes of the bodies of requests that are not answered yet, all together; those of one tenant half."""
 MAX_YAML = 1024 * 1024
 """YAML takes a hundred times as long to read as JSON, which is what clients of Kubernetes send."""
 SHORT_YAML = 16 * 1024

@@ -17,10 +17,10 @@ EXACT, NOT_OLDER = "Exact", "NotOlderThan"
 def revision_of(query: Mapping[str, str]) -> int:
     """The version asked for; 0 for none or any."""
     version = query.get("resourceVersion", "")
-    if not version.isascii() or not version.isdigit():
-        if version:
-            raise errors.BadRequest(f'resourceVersion: Invalid value: "{version}": not a version of this server')
+    if not version:
         return 0
+    if not (version.isascii() and version.isdigit() and len(version) <= 20):
+        raise errors.BadRequest(f'resourceVersion: Invalid value: "{version[:40]}": not a version of this server')
     return int(version)
 
 

@@ -10,7 +10,8 @@ from paddlecloud.kube import errors
 from paddlecloud.local.apiserver.http.request import RequestInfo, no_route
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 
-SUBRESOURCE_VERBS = {"status": ("get", "update", "patch"), "finalize": ("update",)}
+_READ_WRITE = ("get", "update", "patch")
+SUBRESOURCE_VERBS = {"status": _READ_WRITE, "ephemeralcontainers": _READ_WRITE, "finalize": ("update",)}
 """Of those that are part of the stored object and have no handler of their own."""
 NAMED_VERBS = ("update", "patch")
 """Verbs of single objects: whole collections are neither replaced nor patched."""

@@ -20,7 +20,8 @@ from paddlecloud.kube.server_tls import secured
 from paddlecloud.kube.unread import Unread
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
-from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_BODY, MAX_HEADER, MAX_LINE, MOST_UNREAD
+from paddlecloud.local.apiserver.http.bodies import Bodies
+from paddlecloud.local.apiserver.http.limits import BACKLOG, MAX_HEADER, MAX_LINE, MOST_BODIES, MOST_UNREAD
 from paddlecloud.local.apiserver.http.reply import Reply, stream
 from paddlecloud.local.apiserver.http.request import Request
 from paddlecloud.local.apiserver.http.shares import Shares
@@ -36,6 +37,7 @@ class HttpsServer:
         self._tls = tls
         self._most = descriptors.share(one_of=8)
         self._shares = Shares(max(1, self._most // 2))
+        self._bodies = Bodies(MOST_BODIES)
         self._unread = Unread(MOST_UNREAD)
         self._runner: web.ServerRunner | None = None
         self.port = 0
@@ -88,7 +90,7 @@ class HttpsServer:
                 request.user = self._authenticator.identify(headers, certificate, url.path)
                 served.enter_context(self._shares.of(request.user))
                 if incoming.can_read_body and request.user is not ANONYMOUS:  # nobody waits for a body of strangers
-                    request.body = await _bounded(incoming)
+                    request.body = await self._bodies.read(incoming, request.user, served)
             except errors.ApiError as error:
                 return Reply(self._api.refuse(request, error), self._unread)
             answer = await self._api.handle(request)
@@ -108,19 +110,3 @@ def _quiet_log() -> logging.Logger:
 
 def _is_no_bad_request(record: logging.LogRecord) -> bool:
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
-
-
-async def _bounded(incoming: web.BaseRequest) -> bytes:
-    """The body, read no further than the limit."""
-    length, content = incoming.content_length, incoming.content
-    if length is not None and length > MAX_BODY:
-        raise errors.RequestEntityTooLarge(f"the request body is {length} bytes; the limit is {MAX_BODY}")
-    if length is not None and content.is_eof():  # all of it is here already, as small ones usually are
-        return content.read_nowait()
-    chunks, size = [], 0
-    async for chunk in content.iter_any():
-        size += len(chunk)
-        if size > MAX_BODY:
-            raise errors.RequestEntityTooLarge(f"the request body is larger than the limit of {MAX_BODY} bytes")
-        chunks.append(chunk)
-    return b"".join(chunks)

@@ -13,6 +13,11 @@ from paddlecloud.local.apiserver.auth.authentication import MASTERS, User
 _ACCOUNT = "system:serviceaccount:"
 
 
+def tenant_of(user: User) -> str:
+    """Accounts of one namespace are one tenant."""
+    return user.name.rpartition(":")[0] if user.name.startswith(_ACCOUNT) else user.name
+
+
 class Shares:
     def __init__(self, most: int) -> None:
         self._most = most
@@ -21,7 +26,7 @@ class Shares:
     @contextmanager
     def of(self, user: User) -> Iterator[None]:
         """While one request is served. Raises `TooManyRequests`; administrators are let in."""
-        tenant = user.name.rpartition(":")[0] if user.name.startswith(_ACCOUNT) else user.name
+        tenant = tenant_of(user)
         if self._busy[tenant] >= self._most and MASTERS not in user.groups:
             raise errors.TooManyRequests(
                 f"{tenant} has {self._most} requests in progress, the most for one user or one namespace's accounts; "

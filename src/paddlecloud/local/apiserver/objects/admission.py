@@ -20,6 +20,7 @@ from paddlecloud.local.apiserver.auth.authentication import SERVER, User
 from paddlecloud.local.apiserver.builtin.decode import decode
 from paddlecloud.local.apiserver.builtin.defaults import complete_builtin
 from paddlecloud.local.apiserver.builtin.validation.entrance import validate_builtin
+from paddlecloud.local.apiserver.builtin.validation.ephemeral import ephemeral_unchanged, ephemeral_update
 from paddlecloud.local.apiserver.objects.large import Run, at_once, largest_stored
 from paddlecloud.local.apiserver.objects.managed_fields import record_update
 from paddlecloud.local.apiserver.objects.metadata import (
@@ -68,6 +69,9 @@ CARRIED = (
 )  # fmt: skip
 """Metadata that only the server sets: whatever a client sends for it is ignored."""
 
+
+EPHEMERAL = "ephemeralcontainers"
+"""The subresource of pods that adds containers to one that runs."""
 
 KEPT_BY_STATUS = {"Deployment": ("labels",), "Pod": ("ownerReferences",)}
 """Metadata of built-in kinds that a write to `status` leaves as they are."""
@@ -177,8 +181,10 @@ class Admission:
             _carry(old_meta, meta, field_)
         parts = _changeable(subresource, old, new)
         await run(self._shape, info, new, options, parts)
+        if info.kind == "Pod" and not info.custom and not parts:
+            _check_ephemeral_containers(new, old, subresource)
         await self._judge(info, new, old, options, run, parts=parts)
-        if "generation" in old_meta and not subresource and _spec_changed(old, new):
+        if "generation" in old_meta and subresource in ("", EPHEMERAL) and _spec_changed(old, new):
             meta["generation"] = old_meta["generation"] + 1
         return new if applied else await run(self._record, info, old, new, options, subresource)
 
@@ -326,6 +332,11 @@ def _only_subresource(info: KindInfo, subresource: str, old: Object, new: Object
     if subresource == "binding":
         return new
     merged = dict(old)
+    if subresource == EPHEMERAL:
+        merged["spec"], given = dict(old["spec"]), new.get("spec")
+        _carry(given if isinstance(given, dict) else {}, merged["spec"], "ephemeralContainers")
+        merged["metadata"] = dict(old["metadata"])
+        return merged
     _carry(new, merged, "spec" if subresource == "finalize" else subresource)
     if info.custom or info.kind == "CustomResourceDefinition":
         merged["metadata"] = dict(old["metadata"])
@@ -336,6 +347,12 @@ def _only_subresource(info: KindInfo, subresource: str, old: Object, new: Object
     for field_ in KEPT_BY_STATUS.get(info.kind, ()):
         _carry(old["metadata"], merged["metadata"], field_)
     return merged
+
+
+def _check_ephemeral_containers(new: Object, old: Object, subresource: str) -> None:
+    specs = new.get("spec") or {}, old.get("spec") or {}
+    if causes := ephemeral_update(*specs) if subresource == EPHEMERAL else ephemeral_unchanged(*specs):
+        raise errors.invalid("Pod", old["metadata"]["name"], causes)
 
 
 def _changeable(subresource: str, old: Object, new: Object) -> Parts:

@@ -7,6 +7,7 @@ thread (`large.py`): then guards and policies are asked, and the version is comp
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -70,7 +71,7 @@ class DeleteOptions:
             raise errors.BadRequest("the body of a delete must be DeleteOptions")
         given: dict[str, Any] = {**query, **(body or {})}
         grace = given.get("gracePeriodSeconds")
-        if isinstance(grace, str) and grace.lstrip("-").isdigit():
+        if isinstance(grace, str) and re.fullmatch(r"-?[0-9]{1,18}", grace, re.ASCII):
             grace = int(grace)
         if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
             raise errors.BadRequest("gracePeriodSeconds must be a whole number")

@@ -11,7 +11,7 @@ import logging
 
 from paddlecloud.kube.quantity import Amounts, minus, total
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy import limitrange, quota

@@ -128,10 +128,10 @@ class _Body:
         return piece
 
     async def aclose(self) -> None:
-        if self._answer is not None:
-            self._answer.close()
-        await self._session.close()
-        self._held.close()
+        with self._held:  # also where the client leaves just now
+            if self._answer is not None:
+                self._answer.close()
+            await self._session.close()
 
 
 async def _response(request: Request, answer: ClientResponse, body: _Body, rewrite: Rewrite) -> Response:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from paddlecloud.kube import descriptors, errors
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.resource import Key, Object
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
@@ -24,7 +24,7 @@ from paddlecloud.local.apiserver.streaming.handlers import PodStreams
 from paddlecloud.local.proxy.connections import DESCRIPTORS, Connections
 
 MOST = 256
-"""Requests that are passed on at the same time; to one pod half of them."""
+"""Requests that are passed on at the same time; to the pods of one namespace half of them."""
 UPGRADES = ("websocket", "spdy/3.1")
 
 
@@ -69,8 +69,10 @@ class _Proxy:
             return Response(301, content_type="", headers={"Location": f"{prefix}/{query}"})
         ip, port = self._address(info.namespace, backend)
         with ExitStack() as held:
-            if not held.enter_context(self._connections.place(Key(info.namespace, backend.pod))):
-                raise errors.TooManyRequests(f"too many requests to pod {backend.pod} at once", retry_after=1)
+            if not held.enter_context(self._connections.place(info.namespace)):
+                raise errors.TooManyRequests(
+                    f"too many requests to pods of namespace {info.namespace} at once", retry_after=1
+                )
             address = Address(target.scheme, ip, port, backend.port)
             return await exchange(request, address, path=info.proxied, prefix=prefix, held=held.pop_all())
 

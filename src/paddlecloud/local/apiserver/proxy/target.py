@@ -68,12 +68,12 @@ def _port_name(service: Object, target: Target) -> str:
     if not target.port.isdecimal():
         return target.port
     for port in service["spec"].get("ports") or ():
-        if port["port"] == int(target.port):
+        if str(port["port"]) == target.port.lstrip("0"):
             return str(port.get("name", ""))
     raise errors.ServiceUnavailable(f'no service port {target.port} found for service "{target.name}"')
 
 
 def _number(text: str) -> int:
-    if not text.isascii() or not text.isdecimal() or not 0 < int(text) < 1 << 16:
-        raise errors.BadRequest(f'"{text}" is no port of a pod: expected a number')
+    if not (text.isascii() and text.isdecimal() and len(text) < 6 and 0 < int(text) < 1 << 16):
+        raise errors.BadRequest(f'"{text[:20]}" is no port of a pod: expected a number')
     return int(text)

@@ -1,1 +1,1 @@
-"""Subresources that are conversations: logs, exec, attach and port-forward of pods, in the protocols kubectl speaks."""
+"""Subresources that are streams: logs, exec, attach and port-forward of pods, in the protocols that kubectl uses."""

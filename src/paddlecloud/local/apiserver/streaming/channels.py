@@ -12,13 +12,14 @@ import asyncio
 
 from aiohttp import WSMsgType, web
 
+from paddlecloud.local.apiserver.streaming.backlog import Backlog, Inbox
+
 STDIN, STDOUT, STDERR, ERROR, RESIZE, CLOSE = 0, 1, 2, 3, 4, 255
 V5, V4, V1 = "v5.channel.k8s.io", "v4.channel.k8s.io", "channel.k8s.io"
 PROTOCOLS = (V5, V4, V1)
 """Best first."""
 
 _OUTPUTS = {"stdout": STDOUT, "stderr": STDERR}
-_UNREAD = 64
 _ROUND_TRIPS = 2
 _PATIENCE = 5.0
 """Seconds to wait for the answers to pings. RFC 6455 demands them; output must not depend on them for ever."""
@@ -38,10 +39,8 @@ class Channels:
         self._socket = socket
         self._protocol = protocol
         self._first = first
-        self._incoming: dict[int, asyncio.Queue[bytes]] = {
-            STDIN: asyncio.Queue(_UNREAD),
-            RESIZE: asyncio.Queue(_UNREAD),
-        }
+        backlog = Backlog()
+        self._incoming = {STDIN: Inbox(backlog), RESIZE: Inbox(backlog)}
         self._pongs = 0
         self._client_is_ready = asyncio.Event()
 
@@ -84,9 +83,9 @@ class Channels:
             data = data[1:2]  # an empty piece is the end of its channel
         elif len(data) < 2:
             return
-        queue = self._incoming.get(data[0]) if data else None
-        if queue is not None:
-            await queue.put(data[1:])
+        inbox = self._incoming.get(data[0]) if data else None
+        if inbox is not None:
+            await inbox.put(data[1:])
 
     async def _begin(self) -> None:
         if not self._client_is_ready.is_set():

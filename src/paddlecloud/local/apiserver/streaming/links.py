@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from aiohttp import WSMsgType, web
 
-LARGEST_MESSAGE = 8 * 1024 * 1024
+LARGEST_MESSAGE = 4 * 1024 * 1024
 HEARTBEAT = 30.0
 
 
@@ -41,7 +41,7 @@ class _Protocol(asyncio.Protocol):
 class RawLink:
     """The bytes of a connection."""
 
-    HIGH = 1 << 20  # unread bytes above which the sender is made to wait
+    HIGH = 1 << 18  # unread bytes above which the sender is made to wait
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -18,6 +19,7 @@ BASE64_LOG = "base64.binary.k8s.io"
 LOG_PROTOCOLS = ("", "binary.k8s.io", BASE64_LOG)
 """Of a log over a WebSocket (NewDefaultReaderProtocols in k8s.io/streaming, wsstream)."""
 
+_NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)
 AT_ONCE = 0.05  # seconds in which a log that cannot be read says so
 
 
@@ -27,8 +29,8 @@ def log_options(request: Request, pod: str) -> dict[str, Any]:
     numbers = {}
     for name, least in (("tailLines", 0), ("limitBytes", 1), ("sinceSeconds", 1)):
         value = request.query.get(name, "")
-        if value and not value.lstrip("-").isdigit():
-            raise errors.BadRequest(f'query parameter {name}: expected a whole number, got "{value}"')
+        if value and not _NUMBER.fullmatch(value):
+            raise errors.BadRequest(f'query parameter {name}: expected a whole number, got "{value[:40]}"')
         numbers[name] = int(value) if value else None
         if value and int(value) < least:
             found.append(invalid(name, int(value), f"must be greater than or equal to {least}"))
@@ -57,7 +59,7 @@ def log_options(request: Request, pod: str) -> dict[str, Any]:
     }
 
 
-async def begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def begun(chunks: AsyncIterator[bytes]) -> Begun:
     """The same stream, after it had the chance to refuse: later there is no way left to report an error."""
     first = asyncio.ensure_future(anext(chunks, None))
     try:
@@ -67,20 +69,33 @@ async def begun(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     except BaseException:
         first.cancel()
         raise
-    return _rest(first, chunks)
+    return Begun(first, chunks)
 
 
-async def _rest(first: asyncio.Future[bytes | None], chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    try:
-        yield b""  # the headers go out now
-        data = await first
-        while data is not None:
-            yield data
-            data = await anext(chunks, None)
-    finally:
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        close = getattr(chunks, "aclose", None)
+class Begun:
+    """A stream of which a first piece is awaited. No generator: `aclose` ends it also if nobody has read of it."""
+
+    def __init__(self, first: asyncio.Future[bytes | None], chunks: AsyncIterator[bytes]) -> None:
+        self._first = first
+        self._chunks = chunks
+        self._read = 0
+
+    def __aiter__(self) -> Begun:
+        return self
+
+    async def __anext__(self) -> bytes:
+        self._read += 1
+        if self._read == 1:
+            return b""  # the headers go out now
+        data = await (self._first if self._read == 2 else anext(self._chunks, None))
+        if data is None:
+            raise StopAsyncIteration
+        return data
+
+    async def aclose(self) -> None:
+        self._first.cancel()
+        await asyncio.gather(self._first, return_exceptions=True)
+        close = getattr(self._chunks, "aclose", None)
         if close is not None:
             await close()
 
@@ -95,9 +110,6 @@ async def send_all(socket: web.WebSocketResponse, stream: AsyncIterator[bytes], 
         for task in (left, sending):
             task.cancel()
         await asyncio.gather(left, sending, return_exceptions=True)
-        close = getattr(stream, "aclose", None)
-        if close is not None:
-            await close()
         await socket.close()
 
 

@@ -9,23 +9,26 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from aiohttp import WSMsgType, web
 
 from paddlecloud.kube.errors import ApiError
+from paddlecloud.local.apiserver.streaming.backlog import Backlog, Inbox
 from paddlecloud.local.apiserver.streaming.remote_command import settle
 from paddlecloud.local.apiserver.streaming.spdy import ProtocolError
-from paddlecloud.local.apiserver.streaming.spdy_connection import Connection, Link, Stream
+from paddlecloud.local.apiserver.streaming.spdy_connection import MAX_STREAMS, Connection, Link, Stream
 
 SPDY_PROTOCOL = "portforward.k8s.io"
 TUNNEL_PROTOCOL = "SPDY/3.1+portforward.k8s.io"
 CHANNEL_PROTOCOLS = ("v4.channel.k8s.io", "portforward.k8s.io", "channel.k8s.io")
 READ = 64 * 1024
 PAIRING = 30.0  # seconds between the two streams of a pair
+MOST_CHANNELS = 128  # ports of a WebSocket: each has two channels, and the first byte of a message names one
 
-Dial = Callable[[int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
-"""Connects to a port of the pod; raises ApiError when nothing listens there."""
+Dial = Callable[[int], AbstractAsyncContextManager[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+"""A connection to a port of the pod, closed with the context; raises ApiError when there is none."""
 
 
 class Forwarder:
@@ -49,6 +52,8 @@ class Forwarder:
 
     def _opened(self, stream: Stream) -> None:
         request, role = _request_of(stream), _role_of(stream)
+        if role not in ("data", "error") or len(self._waiting) >= MAX_STREAMS:
+            raise ProtocolError("a stream without a pair")  # also one that was reset waits for the other
         pair = self._waiting.setdefault(request, {})
         pair[role] = stream
         if {"data", "error"} <= pair.keys():
@@ -63,24 +68,22 @@ class Forwarder:
         task.add_done_callback(self._tasks.discard)
 
     async def _forget_unpaired(self) -> None:
-        known = dict(self._waiting)
-        await asyncio.sleep(PAIRING)
-        for request, pair in known.items():
-            if self._waiting.get(request) is pair:
-                del self._waiting[request]
-                for stream in pair.values():
-                    await stream.finish()
+        while self._waiting:
+            known = dict(self._waiting)
+            await asyncio.sleep(PAIRING)
+            for request, pair in known.items():
+                if self._waiting.get(request) is pair:
+                    del self._waiting[request]
+                    for stream in pair.values():
+                        await stream.finish()
 
     async def _forward(self, data: Stream, error: Stream) -> None:
         try:
-            port = port_number(data.headers.get("port", ""))
-            reader, writer = await self._dial(port)
+            async with self._dial(port_number(data.headers.get("port", ""))) as (reader, writer):
+                await join(reader, writer, data.read, data.write, data.finish)
         except ApiError as refusal:
             await error.write(refusal.message.encode())
-            await error.finish()
             await data.finish()
-            return
-        await join(reader, writer, data.read, data.write, data.finish)
         await error.finish()
 
 
@@ -95,8 +98,8 @@ def _request_of(stream: Stream) -> str:
 
 
 def port_number(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 0 < int(text) < 1 << 16:
-        raise ApiError(f'"{text}" is no port', code=400, reason="BadRequest")
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 0 < int(text) < 1 << 16):
+        raise ApiError(f'"{text[:20]}" is no port', code=400, reason="BadRequest")
     return int(text)
 
 
@@ -107,7 +110,8 @@ async def join(
     send: Callable[[bytes], Awaitable[None]],
     finish: Callable[[], Awaitable[None]],
 ) -> None:
-    """Carry bytes both ways until the pod's side has ended, or either broke off."""
+    """Carry bytes both ways until the pod's side has ended, or either broke off. Then the connection to the pod is cut:
+    a pod that does not read would keep it open for what is left."""
 
     async def inward() -> bool:
         """Whether the client ended in order: then the pod may still have something to say."""
@@ -121,58 +125,60 @@ async def join(
             return False
         return True
 
-    async def outward() -> None:
+    async def outward() -> bool:
+        """Whether the pod ended in order: then it may still read."""
         try:
             while data := await reader.read(READ):
                 await send(data)
             await finish()
         except ConnectionError:
-            pass  # broken off: no client is left
+            return False  # no client is left
+        return True
 
-    feeding, telling = asyncio.ensure_future(inward()), asyncio.ensure_future(outward())
+    inbound, outbound = asyncio.ensure_future(inward()), asyncio.ensure_future(outward())
+    in_order = False
     try:
-        await asyncio.wait((feeding, telling), return_when=asyncio.FIRST_COMPLETED)
-        if not telling.done() and feeding.result():
-            await asyncio.wait((telling,))
+        await asyncio.wait((inbound, outbound), return_when=asyncio.FIRST_COMPLETED)
+        if not outbound.done() and inbound.result():
+            await asyncio.wait((outbound,))
+        in_order = outbound.done() and outbound.result()
     finally:
-        await settle([feeding, telling])
-        writer.close()
+        await settle([inbound, outbound])
+        if not in_order:
+            writer.transport.abort()
 
 
 async def forward_channels(socket: web.WebSocketResponse, ports: Sequence[int], dial: Dial) -> None:
     """The WebSocket form: channels 2n (data) and 2n+1 (error) of the n-th port, each begun with the port's number."""
-    queues: dict[int, asyncio.Queue[bytes]] = {}
+    backlog = Backlog()
+    inboxes: dict[int, Inbox] = {}
     tasks: list[asyncio.Future[Any]] = []
-    for index, port in enumerate(ports):
-        for channel in (2 * index, 2 * index + 1):
-            await socket.send_bytes(bytes([channel]) + struct.pack("<H", port))
-        queues[2 * index] = asyncio.Queue(64)
-        tasks.append(asyncio.ensure_future(_one_channel(socket, 2 * index, port, dial, queues[2 * index])))
     try:
+        for index, port in enumerate(ports):
+            for channel in (2 * index, 2 * index + 1):
+                await socket.send_bytes(bytes([channel]) + struct.pack("<H", port))
+            inboxes[2 * index] = Inbox(backlog)
+            tasks.append(asyncio.ensure_future(_one_channel(socket, 2 * index, port, dial, inboxes[2 * index])))
         while True:
             message = await socket.receive()
             if message.type is not WSMsgType.BINARY:
                 return
-            queue = queues.get(message.data[0]) if message.data else None
-            if queue is not None and len(message.data) > 1:
-                await queue.put(bytes(message.data[1:]))
+            inbox = inboxes.get(message.data[0]) if message.data else None
+            if inbox is not None and len(message.data) > 1:
+                await inbox.put(bytes(message.data[1:]))
     finally:
         await settle(tasks)
 
 
-async def _one_channel(
-    socket: web.WebSocketResponse, channel: int, port: int, dial: Dial, queue: asyncio.Queue[bytes]
-) -> None:
-    try:
-        reader, writer = await dial(port)
-    except ApiError as refusal:
-        await socket.send_bytes(bytes([channel + 1]) + refusal.message.encode())
-        return
-
+async def _one_channel(socket: web.WebSocketResponse, channel: int, port: int, dial: Dial, inbox: Inbox) -> None:
     async def send(data: bytes) -> None:
         await socket.send_bytes(bytes([channel]) + data)
 
     async def finish() -> None:
         await socket.close()
 
-    await join(reader, writer, queue.get, send, finish)
+    try:
+        async with dial(port) as (reader, writer):
+            await join(reader, writer, inbox.get, send, finish)
+    except ApiError as refusal:
+        await socket.send_bytes(bytes([channel + 1]) + refusal.message.encode())

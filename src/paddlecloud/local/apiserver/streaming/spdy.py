@@ -16,8 +16,9 @@ VERSION = 3
 SYN_STREAM, SYN_REPLY, RST_STREAM, SETTINGS, PING, GOAWAY, HEADERS, WINDOW_UPDATE = 1, 2, 3, 4, 6, 7, 8, 9
 FIN = 0x01
 
-MAX_FRAME = 4 * 1024 * 1024
-MAX_HEADER_BLOCK = 64 * 1024
+MAX_FRAME = 1024 * 1024
+MAX_HEADER_BLOCK = 4 * 1024
+"""Names of streams and numbers of ports are short; compressed, a hundred bytes could ask for a megabyte."""
 
 _WORDS = """
 options head post put delete trace accept accept-charset accept-encoding accept-language accept-ranges age allow
@@ -91,7 +92,7 @@ class Decoder:
     def _control(self, first: int, flags: int, body: bytes) -> Frame | None:
         version, kind = first >> 16 & 0x7FFF, first & 0xFFFF
         if version != VERSION:
-            raise ProtocolError(f"SPDY version {version} is not spoken here")
+            raise ProtocolError(f"SPDY version {version} is not supported")
         fin = bool(flags & FIN)
         if kind == SYN_STREAM:
             return Frame(kind, _word(body, 0), fin, headers=self._headers(body[10:]))

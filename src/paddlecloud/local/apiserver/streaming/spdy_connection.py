@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from paddlecloud.local.apiserver.streaming import spdy
+from paddlecloud.local.apiserver.streaming.backlog import Backlog
 
-UNREAD = 64  # frames a stream may hold before the connection waits for its reader
 LARGEST = 64 * 1024  # bytes in one data frame that we send
 MAX_STREAMS = 1024
 _REFUSED, _PROTOCOL_ERROR = 3, 1
@@ -32,8 +32,9 @@ class Link(Protocol):
 
 
 class Stream:
-    def __init__(self, connection: Connection, number: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, connection: Connection, number: int, headers: Mapping[str, str], unread: Backlog) -> None:
         self._connection = connection
+        self._unread = unread
         self._chunks: deque[bytes] = deque()
         self._changed = asyncio.Event()
         self._ended = False  # by the client
@@ -52,7 +53,7 @@ class Stream:
             self._changed.clear()
             await self._changed.wait()
         chunk = self._chunks.popleft()
-        self._connection.read_some()
+        self._unread.remove(chunk)
         return chunk
 
     async def write(self, data: bytes) -> None:
@@ -69,22 +70,20 @@ class Stream:
             self._connection.settle(self)
 
     @property
-    def full(self) -> bool:
-        return len(self._chunks) >= UNREAD
-
-    @property
     def closed(self) -> bool:
         return self._ended and self._finished
 
     def feed(self, data: bytes, *, fin: bool) -> None:
         if data and not self._ended:
             self._chunks.append(data)
+            self._unread.add(data)
         self._ended = self._ended or fin
         self._changed.set()
 
     def abort(self) -> None:
         self._broken = self._finished = True
-        self._chunks.clear()
+        while self._chunks:
+            self._unread.remove(self._chunks.popleft())
         self.feed(b"", fin=True)
 
 
@@ -97,7 +96,7 @@ class Connection:
         self._streams: dict[int, Stream] = {}
         self._decoder = spdy.Decoder()
         self._encoder = spdy.Encoder()
-        self._room = asyncio.Event()
+        self._unread = Backlog()
         self._sending = asyncio.Lock()
 
     async def run(self) -> None:
@@ -124,9 +123,6 @@ class Connection:
             pass  # it has gone already, which is what was to be said
         await self._link.close()
 
-    def read_some(self) -> None:
-        self._room.set()
-
     def settle(self, stream: Stream) -> None:
         """Forget a stream that both sides have finished."""
         if stream.closed:
@@ -146,9 +142,7 @@ class Connection:
         stream = self._streams.get(frame.stream)
         if stream is None:
             return  # it was reset meanwhile
-        while stream.full:
-            self._room.clear()
-            await self._room.wait()
+        await self._unread.room()
         stream.feed(frame.data, fin=frame.fin)
         self.settle(stream)
 
@@ -160,7 +154,7 @@ class Connection:
         if len(self._streams) >= MAX_STREAMS:
             await self.send(spdy.reset(number, _REFUSED))
             return
-        stream = Stream(self, number, frame.headers or {})
+        stream = Stream(self, number, frame.headers or {}, self._unread)
         self._streams[number] = stream
         # Header blocks build on each other: only this task, which reads the connection, ever encodes one.
         await self.send(self._encoder.syn_reply(number))

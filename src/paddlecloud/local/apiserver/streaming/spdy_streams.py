@@ -22,15 +22,19 @@ class SpdyStreams:
         self._running = asyncio.ensure_future(self._connection.run())
 
     def _opened(self, stream: Stream) -> None:
-        self._streams.setdefault(stream.headers.get(STREAM_TYPE, "").lower(), stream)
+        name = stream.headers.get(STREAM_TYPE, "").lower()
+        if name in self._wanted:
+            self._streams.setdefault(name, stream)
         if self._wanted <= self._streams.keys():
             self._complete.set()
 
     async def opened(self) -> bool:
         """Whether the client opened all streams that it announced."""
         complete = asyncio.ensure_future(self._complete.wait())
-        await asyncio.wait((complete, self._running), timeout=OPENING, return_when=asyncio.FIRST_COMPLETED)
-        complete.cancel()
+        try:
+            await asyncio.wait((complete, self._running), timeout=OPENING, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            complete.cancel()
         return self._complete.is_set()
 
     async def stdin(self) -> bytes:

@@ -77,7 +77,7 @@ def _read_init_containers(summary: PodSummary, status: Object, sidecars: set[Any
 
 
 def _read_containers(summary: PodSummary, status: Object, sidecars: set[Any]) -> None:
-    """From the last container to the first, so that the first one with something to say has the last word."""
+    """From the last container to the first, so that of several reasons the one of the first container is shown."""
     containers = status.get("containerStatuses") or ()
     summary.restarts, summary.last_restart = 0, None  # those of finished init containers no longer matter
     _add_restarts(summary, (c for c in status.get("initContainerStatuses") or () if c.get("name") in sidecars))

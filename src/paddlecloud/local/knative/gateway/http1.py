@@ -82,7 +82,7 @@ class RequestHead(NamedTuple):
     length: int
     keep_alive: bool
     modern: bool
-    """Whether the client speaks HTTP/1.1."""
+    """Whether the client uses HTTP/1.1."""
     expects: bool
     upgrade: bytes
 

@@ -198,7 +198,7 @@ class Revision:
         return max(100, 10 * self._limit * len(self._list)) if self._limit and self._list else MOST_WAITING
 
     def _listen(self) -> None:
-        """While requests wait for pods that exist, hear of places that become free and of rests that end."""
+        """While requests wait for pods that exist, dispatch as soon as a place becomes free or a rest ends."""
         waits = bool(self.waiting)
         if self._limit:
             for backend in self._list:

@@ -127,8 +127,9 @@ class Upstream(asyncio.BufferedProtocol):
             self.close()
 
     def close(self) -> None:
+        """What the pod did not read of a request that is answered would keep the connection open: it is dropped."""
         self.exchange = None
-        self.transport.close()
+        self.transport.abort() if self.transport.get_write_buffer_size() else self.transport.close()
 
     def abort(self) -> None:
         self.exchange = None

@@ -102,7 +102,7 @@ def _without_forged_headers() -> Config:
 
 
 def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> EnvoyConfig:
-    """The hosts that lead to at least one revision that speaks HTTP/2, and all revisions that they lead to; the same
+    """The hosts that lead to at least one revision that uses HTTP/2, and all revisions that they lead to; the same
     by the ports that single routes have, where only hosts that name this machine are answered (`LOCAL`).
 
     `number` gives a revision a number of its own, for the names of its files.
@@ -185,7 +185,7 @@ def _failure(revision: Config) -> str:
 def _cluster(key: str, revision: Config, *, folder: str, number: int) -> Config:
     limit = int(revision.get("limit") or 0)
     streams = {"max_concurrent_streams": limit} if limit else {}
-    spoken: Config = {"http2_protocol_options": streams} if revision.get("h2c") else {"http_protocol_options": {}}
+    protocol: Config = {"http2_protocol_options": streams} if revision.get("h2c") else {"http_protocol_options": {}}
     thresholds = {"max_connections": PLENTY, "max_requests": PLENTY, "max_pending_requests": MOST_WAITING}
     return {
         "@type": f"{_TYPE}.config.cluster.v3.Cluster",
@@ -203,7 +203,7 @@ def _cluster(key: str, revision: Config, *, folder: str, number: int) -> Config:
         "typed_extension_protocol_options": {
             "envoy.extensions.upstreams.http.v3.HttpProtocolOptions": {
                 "@type": f"{_TYPE}.extensions.upstreams.http.v3.HttpProtocolOptions",
-                "explicit_http_config": spoken,
+                "explicit_http_config": protocol,
             }
         },
     }

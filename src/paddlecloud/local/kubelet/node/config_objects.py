@@ -32,7 +32,7 @@ def _metadata_alone(obj: Object) -> Object:
 
 
 class WatchedObjects:
-    """`on_change` hears the namespace in which an object came, changed or went."""
+    """`on_change` is called with the namespace in which an object came, changed or went."""
 
     def __init__(self, client: Client, clock: Clock, *, on_change: Callable[[str], None]) -> None:
         self._client = client

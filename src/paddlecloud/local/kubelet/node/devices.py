@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.env import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ConfigError
 
 RESOURCE = "nvidia.com/gpu"
 _LIBRARY = "libnvidia-ml.so.1"

@@ -138,7 +138,7 @@ def _delegated(path: str) -> bool:
             if os.getxattr(path, name) == b"1":
                 return True
         except OSError:
-            continue  # not set, or not for our eyes
+            continue  # not set, or not readable by us
     return False
 
 

@@ -12,7 +12,10 @@ from paddlecloud.kube.quantity import millis, whole
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet.pod.env import ConfigError, expand_all
+from paddlecloud.local.kubelet.pod import exec_limits
+from paddlecloud.local.kubelet.pod.env import expand, expand_all
+from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.shim import processes
 from paddlecloud.local.kubelet.shim.launch import DEFAULT_PATH
@@ -44,10 +47,10 @@ def hostname_of(pod: Object) -> str:
     return str(pod["spec"].get("hostname") or pod["metadata"]["name"])[:63].rstrip("-.")
 
 
-def argv_of(container: Object, image: Environment, env: Mapping[str, str]) -> tuple[str, ...]:
+def argv_of(container: Object, image: Environment, env: Mapping[str, str], room: Room) -> tuple[str, ...]:
     """`command` replaces the image's entrypoint and, with it, the image's default arguments."""
-    command = expand_all(container.get("command") or (), env)
-    args = expand_all(container.get("args") or (), env)
+    command = expand_all(container.get("command") or (), env, what="command", room=room)
+    args = expand_all(container.get("args") or (), env, what="args", room=room)
     argv = (*command, *args) if command else (*image.entrypoint, *(args or image.cmd))
     if not argv:
         raise ConfigError(f"no command specified: image {container.get('image')} has none, so the container needs one")
@@ -62,6 +65,7 @@ def assemble(
     streak: int,
     image: Environment,
     env: dict[str, str],
+    room: Room,
     volumes: Mapping[str, Volume],
     paths: PodPaths,
     pod_ip: str,
@@ -76,7 +80,7 @@ def assemble(
         name=name,
         attempt=attempt,
         streak=streak,
-        argv=argv_of(container, image, env),
+        argv=argv_of(container, image, env, room),
         env=env,
         log_path=str(paths.log(name, attempt)),
         cwd=cwd,
@@ -157,7 +161,7 @@ def _volume_mounts(container: Object, volumes: Mapping[str, Volume], env: Mappin
         source = volume.path
         sub = mount.get("subPath")
         if expression := mount.get("subPathExpr"):
-            sub = expand_all([expression], env)[0]
+            sub = expand(expression, env, what="subPathExpr", limit=exec_limits.PATH)
         if sub:
             source = _inside(volume.path, str(sub))
         mounts.append(

@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.kubelet.pod import exec_limits
+from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
+from paddlecloud.local.kubelet.pod.exec_limits import Room
 
 Lookup = Callable[[str], Object | None]
 """A ConfigMap or Secret of the pod's namespace by name."""
 
-_NAME = re.compile(r"^[-._a-zA-Z][-._a-zA-Z0-9]*$")
 
-
-class ConfigError(Exception):
-    """What the container refers to is missing or wrong."""
-
-
-class MissingObject(ConfigError):
-    """A ConfigMap or Secret, or a key of one, is not there yet: only a change of one can help."""
+SHOWN = 63
+"""Characters of a name in a message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,38 +45,50 @@ def build_env(
     configmap: Lookup,
     secret: Lookup,
     base: Mapping[str, str] | None = None,
+    room: Room,
 ) -> dict[str, str]:
-    """`base` is what the image and the platform set; the pod's own values win over it."""
-    env: dict[str, str] = dict(base or {})
+    """`base` is what the image and the platform set; the pod's own values win over it.
+
+    All of it is taken out of `room`, which the arguments share.
+    """
+    env: dict[str, str] = {}
+    for name, value in (base or {}).items():
+        env[name] = room.take(_variable(name), value, name=name)
     for source in container.get("envFrom") or ():
-        env.update(_from_source(source, configmap, secret))
+        for name, value in _from_source(source, configmap, secret):
+            env[name] = room.take(_variable(name), value, name=name)
     known = dict(env)  # $(VAR) sees what came before, platform variables included
     for entry in container.get("env") or ():
         name = entry["name"]
+        found: str | None
         if entry.get("valueFrom"):
-            value = _from_reference(entry["valueFrom"], pod, container, facts, configmap, secret)
-            if value is None:
+            found = _from_reference(entry["valueFrom"], pod, container, facts, configmap, secret)
+            if found is None:
                 continue
         else:
-            value = expand(str(entry.get("value") or ""), known)
-        env[name] = known[name] = value
+            found = expand(str(entry.get("value") or ""), known, what=_variable(name))
+        env[name] = known[name] = room.take(_variable(name), found, name=name)
     return env
 
 
-def _from_source(source: Object, configmap: Lookup, secret: Lookup) -> dict[str, str]:
+def _variable(name: str) -> str:
+    return f"environment variable {name[:SHOWN]}"
+
+
+def _from_source(source: Object, configmap: Lookup, secret: Lookup) -> Iterator[tuple[str, str]]:
+    """One variable after the other: nothing is decoded that no longer fits."""
     prefix = source.get("prefix", "")
     if ref := source.get("configMapRef"):
-        found, kind = configmap(ref["name"]), "configmap"
-        data = dict((found or {}).get("data") or {})
+        found, kind, read = configmap(ref["name"]), "configmap", _as_it_is
     else:
         ref = source["secretRef"]
-        found, kind = secret(ref["name"]), "secret"
-        data = {key: _decode(value) for key, value in ((found or {}).get("data") or {}).items()}
+        found, kind, read = secret(ref["name"]), "secret", _decode
     if found is None:
         if ref.get("optional"):
-            return {}
+            return
         raise MissingObject(f'{kind} "{ref["name"]}" not found')
-    return {prefix + key: value for key, value in data.items() if _NAME.match(prefix + key)}
+    for key, value in (found.get("data") or {}).items():
+        yield prefix + key, read(value)
 
 
 def _from_reference(
@@ -113,7 +122,13 @@ def _key(ref: Object, found: Object | None, kind: str, read: Callable[[Object, s
     raise MissingObject(f"couldn't find key {ref['key']} in {kinds[kind]} {namespace}/{ref['name']}")
 
 
+def _as_it_is(value: str) -> str:
+    return value
+
+
 def _decode(value: str) -> str:
+    if len(value) > 2 * exec_limits.ONE:
+        raise exec_limits.too_long("the value of a Secret for an environment variable")
     return base64.b64decode(value).decode(errors="surrogateescape")
 
 
@@ -171,16 +186,29 @@ def resource_value(pod: Object, container: Object, ref: Object, facts: Facts) ->
 _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")
 
 
-def expand(text: str, env: Mapping[str, str]) -> str:
-    """`$(NAME)` becomes the value, `$$` a dollar sign, an unknown name stays as it is written."""
+def expand(text: str, env: Mapping[str, str], *, what: str = "a text", limit: int = exec_limits.ONE) -> str:
+    """`$(NAME)` becomes the value, `$$` a dollar sign, an unknown name stays as it is written.
+
+    Raises `ConfigError` as soon as the result is longer than `limit`; `what` is what the message calls it.
+    """
+    left = limit
 
     def replace(match: re.Match[str]) -> str:
-        if match[1] == "$":
-            return "$"
-        return env.get(match[2], match[0])
+        nonlocal left
+        value = "$" if match[1] == "$" else env.get(match[2], match[0])
+        left -= len(value)
+        if left < 0:
+            raise exec_limits.too_long(what, limit)
+        return value
 
-    return _REFERENCE.sub(replace, text)
+    result = _REFERENCE.sub(replace, text)
+    if len(result) > limit:
+        raise exec_limits.too_long(what, limit)
+    return result
 
 
-def expand_all(texts: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    return [expand(text, env) for text in texts]
+def expand_all(texts: Sequence[str], env: Mapping[str, str], *, what: str, room: Room) -> list[str]:
+    """The arguments of one program; `what` is the field that they are in."""
+    return [
+        room.take(f"{what}[{index}]", expand(text, env, what=f"{what}[{index}]")) for index, text in enumerate(texts)
+    ]

@@ -7,19 +7,21 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.pod.container_order import assemble, hostname_of, platform_env, sub_paths
 from paddlecloud.local.kubelet.pod.env import Facts, build_env
+from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.hosts import own_lines, write_in_place
 from paddlecloud.local.kubelet.pod.lifecycle import Start
 from paddlecloud.local.kubelet.pod.model import all_containers
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.services import NodeServices
 from paddlecloud.local.kubelet.shim import cgroups, wire
+from paddlecloud.local.removal import remove_tree
 from paddlecloud.local.volumes.model import PreparedVolumes
 
 
@@ -93,31 +95,42 @@ class PodFiles:
         objects = await _referenced(container, namespace, self._machine)
         devices = self._machine.devices
         held = {c["name"]: devices.allocate(self._uid, c, node=facts.node_name) for c in all_containers(pod)}
-        env = build_env(
-            pod,
-            container,
-            facts=facts,
-            configmap=lambda name: objects.get(("configmap", name)),
-            secret=lambda name: objects.get(("secret", name)),
-            base={
-                **self._machine.service_env(pod),
-                **platform_env(pod, container, image),
-                **devices.env(held[container["name"]]),
-            },
-        )
-        spec = assemble(
-            pod,
-            container,
-            attempt=start.attempt,
-            streak=start.streak,
-            image=image,
-            env=env,
-            volumes=self._prepared.volumes,
-            paths=self.paths,
-            pod_ip="" if self._on_this_machine(pod) else self.ip,
-        )
-        await asyncio.to_thread(self._materialize, container, spec, image)
-        self._env[spec.name] = env
+        base = {
+            **self._machine.service_env(pod),
+            **platform_env(pod, container, image),
+            **devices.env(held[container["name"]]),
+        }
+        volumes = self._prepared.volumes
+
+        def in_a_thread() -> wire.ContainerSpec:
+            """A pod may have as many variables and mounts as fit into a request."""
+            room = Room()
+            env = build_env(
+                pod,
+                container,
+                facts=facts,
+                configmap=lambda name: objects.get(("configmap", name)),
+                secret=lambda name: objects.get(("secret", name)),
+                base=base,
+                room=room,
+            )
+            spec = assemble(
+                pod,
+                container,
+                attempt=start.attempt,
+                streak=start.streak,
+                image=image,
+                env=env,
+                room=room,
+                volumes=volumes,
+                paths=self.paths,
+                pod_ip="" if self._on_this_machine(pod) else self.ip,
+            )
+            self._materialize(container, spec, image)
+            return spec
+
+        spec = await asyncio.to_thread(in_a_thread)
+        self._env[spec.name] = spec.env
         return spec
 
     def env(self, name: str) -> Mapping[str, str]:
@@ -202,25 +215,6 @@ async def remove_pod_dir(root: Path) -> None:
                 break
             await asyncio.sleep(CGROUP_PAUSE)
     await asyncio.to_thread(remove_tree, root)
-
-
-def remove_tree(root: Path) -> None:
-    """Delete a tree, if it is there, and what a container closed to its owner too."""
-
-    def open_up(function: Callable[[str], object], path: str, _: object) -> None:
-        parent = os.path.dirname(path)
-        try:
-            os.chmod(parent, stat.S_IRWXU)
-            if os.path.isdir(path) and not os.path.islink(path):
-                os.chmod(path, stat.S_IRWXU)
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                os.unlink(path)
-        except FileNotFoundError:
-            pass  # somebody else removed it: the outcome asked for
-
-    if root.exists():
-        shutil.rmtree(root, onerror=open_up)
 
 
 def _copy_whole(source: Path, target: Path) -> None:

@@ -6,6 +6,7 @@ Probes and lifecycle hooks share them. Each returns whether it went well and, if
 from __future__ import annotations
 
 import asyncio
+import re
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,11 +15,14 @@ from typing import Any, NamedTuple
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod import grpc_health
 from paddlecloud.local.kubelet.pod.env import expand_all
+from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.runtime import ShimError
 from paddlecloud.local.kubelet.streams.execs import run_exec
 from paddlecloud.local.lowports import used_for
 
 MAX_HEADER = 64 * 1024
+_ENDS_A_LINE = re.compile(r"[\x00\r\n]")
 
 
 class Result(NamedTuple):
@@ -43,7 +47,7 @@ async def ask(handler: Object, target: Target, *, timeout: float) -> Result:
                 return await asyncio.wait_for(function(handler[kind] or {}, target, timeout), timeout)
             except asyncio.TimeoutError:
                 return Result(False, f"{kind}: timed out after {timeout:g}s")
-            except (OSError, ShimError, ValueError, asyncio.IncompleteReadError) as error:
+            except (OSError, ShimError, ConfigError, ValueError, asyncio.IncompleteReadError) as error:
                 return Result(False, f"{kind}: {error}")
     return Result(False, f"{', '.join(handler) or 'an empty handler'} is not served by this platform")
 
@@ -59,7 +63,7 @@ def port_of(value: Any, container: Object) -> int:
 
 
 async def _exec(body: Object, target: Target, timeout: float) -> Result:
-    argv = expand_all(body.get("command") or (), target.env)
+    argv = expand_all(body.get("command") or (), target.env, what="command", room=Room())
     code, output = await run_exec(target.pod_dir, target.container["name"], argv, timeout=timeout)
     return Result(code == 0, output.strip() if code else "")
 
@@ -76,11 +80,13 @@ async def _http(body: Object, target: Target, _: float) -> Result:
     port = port_of(body["port"], target.container)
     host = body.get("host") or target.ip
     tls = _UNCHECKED if str(body.get("scheme") or "HTTP").upper() == "HTTPS" else None
-    reader, writer = await asyncio.open_connection(host, used_for(host, port), ssl=tls, limit=MAX_HEADER)
     headers = {"Host": f"{host}:{port}", "User-Agent": "kube-probe/1.34", "Accept": "*/*", "Connection": "close"}
     for header in body.get("httpHeaders") or ():
         headers[header["name"]] = header["value"]
     lines = [f"GET {body.get('path') or '/'} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
+    if any(_ENDS_A_LINE.search(line) for line in lines):
+        raise ValueError("host, path and httpHeaders must have no line breaks")
+    reader, writer = await asyncio.open_connection(host, used_for(host, port), ssl=tls, limit=MAX_HEADER)
     try:
         writer.write("\r\n".join((*lines, "", "")).encode())
         await writer.drain()

@@ -3,7 +3,7 @@
 The rules are those of Kubernetes' kubelet (computePodActions of pkg/kubelet/kuberuntime/kuberuntime_manager.go; the
 times of pkg/kubelet/kubelet.go, MaxContainerBackOff): init containers one after the other, sidecars (init containers
 that restart always) before and beside the main ones, restart policies, back-off of 10 s · 2ⁿ after repeated failures,
-deadlines, graceful deletion. Nothing here talks to a process or to the API.
+deadlines, graceful deletion; ephemeral containers run once. Nothing here talks to a process or to the API.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from paddlecloud.local.kubelet.pod.model import (
     Run,
     Waiting,
     containers_of,
+    ephemeral_containers_of,
     init_containers_of,
     is_sidecar,
 )
@@ -29,7 +30,7 @@ from paddlecloud.local.kubelet.pod.model import (
 BACKOFF_BASE = 10.0
 BACKOFF_CAP = 300.0
 BACKOFF_RESET = 2 * BACKOFF_CAP
-"""A run at least this long was a success in the eyes of the back-off."""
+"""A run at least this long counts as a success for the back-off."""
 
 DEFAULT_GRACE = 30.0
 SIDECAR_GRACE = 2.0
@@ -110,6 +111,8 @@ def decide(pod: Object, observed: Observed, now: float) -> Plan:
         plan.outcome = ended or (_natural_outcome(pod, observed) if plan.done else None)
         plan.remove = deleting and plan.done
         return plan
+    for added in ephemeral_containers_of(pod):  # also while an init container runs, which may be why they were added
+        _advance(pod, added, observed, now=now, plan=plan, policy="Never")
     if _advance_init(pod, observed, now, plan):
         plan.initialized = True
         policy = _policy(pod)
@@ -226,7 +229,7 @@ def _wind_down(pod: Object, observed: Observed, now: float, plan: Plan) -> None:
     grace = min(_granted_grace(pod), EVICTION_GRACE) if observed.evicted else _granted_grace(pod)
     sidecars = [c for c in reversed(init_containers_of(pod)) if is_sidecar(c) and _alive(c, observed)]
     others = [c for c in init_containers_of(pod) if not is_sidecar(c) and _alive(c, observed)]
-    others += [c for c in containers_of(pod) if _alive(c, observed)]
+    others += [c for c in (*containers_of(pod), *ephemeral_containers_of(pod)) if _alive(c, observed)]
     for container in others:
         plan.stop.append(Stop(container["name"], grace, hook=grace > 0))
     if grace <= 0:

@@ -131,8 +131,8 @@ class Observed:
 def all_reported(pod: Object) -> dict[str, Object]:
     """The status of each container that is published already: what an earlier kubelet knew."""
     status = pod.get("status") or {}
-    listed = (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ()))
-    return {entry["name"]: entry for entry in listed}
+    fields = ("initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+    return {entry["name"]: entry for field in fields for entry in status.get(field) or ()}
 
 
 def reported(pod: Object, name: str) -> Object:
@@ -147,6 +147,11 @@ def init_containers_of(pod: Object) -> list[Object]:
     return list(pod["spec"].get("initContainers") or ())
 
 
+def ephemeral_containers_of(pod: Object) -> list[Object]:
+    """Those that were added while the pod ran, to look into it."""
+    return list(pod["spec"].get("ephemeralContainers") or ())
+
+
 def is_sidecar(container: Object) -> bool:
     """An init container that keeps running beside the others."""
     return container.get("restartPolicy") == "Always"
@@ -155,3 +160,4 @@ def is_sidecar(container: Object) -> bool:
 def all_containers(pod: Object) -> Iterator[Object]:
     yield from init_containers_of(pod)
     yield from containers_of(pod)
+    yield from ephemeral_containers_of(pod)

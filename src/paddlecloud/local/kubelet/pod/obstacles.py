@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
+from paddlecloud.kube.backoff import exponential
 from paddlecloud.local.kubelet.pod.lifecycle import backoff_delay
 from paddlecloud.local.kubelet.pod.model import Waiting
 
@@ -13,6 +15,19 @@ class Obstacle(NamedTuple):
     retry_at: float | None
     """None: only an event (an object created, an image built) can change it."""
     failures: int
+    blocks: bool
+    """Whether an event before that time is no reason to try."""
+
+
+def mount_delay(failures: int) -> float:
+    """Seconds until a volume is tried again: 0.5, 1, 2, 4, 5. No event reports a folder that somebody makes.
+
+    Kubernetes' kubelet goes on to two minutes, since many pods may share the server that it asks."""
+    return exponential(failures - 1, base=0.5, cap=5.0)
+
+
+def pull_delay(failures: int) -> float:
+    return backoff_delay(failures + 1)
 
 
 class Obstacles:
@@ -21,12 +36,21 @@ class Obstacles:
     def __init__(self) -> None:
         self._by_name: dict[str, Obstacle] = {}
 
-    def note(self, name: str, waiting: Waiting, *, now: float, timed: bool) -> None:
-        """`timed`: try again by the clock, later each time. Otherwise the next event leads to the next attempt."""
+    def note(
+        self,
+        name: str,
+        waiting: Waiting,
+        *,
+        now: float,
+        delay: Callable[[int], float] | None = None,
+        blocks: bool = False,
+    ) -> None:
+        """`delay` of the failures so far: try again by the clock. With `blocks` not before; otherwise the next event
+        leads to the next attempt."""
         before = self._by_name.get(name)
         failures = before.failures + 1 if before else 1
-        retry_at = now + backoff_delay(failures + 1) if timed else None
-        self._by_name[name] = Obstacle(waiting, retry_at, failures)
+        retry_at = now + delay(failures) if delay is not None else None
+        self._by_name[name] = Obstacle(waiting, retry_at, failures, blocks)
 
     def clear(self, name: str) -> None:
         self._by_name.pop(name, None)
@@ -36,7 +60,7 @@ class Obstacles:
         return {
             name: _backing_off(obstacle)
             for name, obstacle in self._by_name.items()
-            if obstacle.retry_at is not None and obstacle.retry_at > now
+            if obstacle.blocks and obstacle.retry_at is not None and obstacle.retry_at > now
         }
 
     def waiting(self) -> dict[str, Waiting]:

@@ -29,6 +29,7 @@ class StatusPublisher:
 
         Raises `PodGone`.
         """
+        status = with_removals(status)
         if status == self._last or includes(pod.get("status") or {}, status):
             return None
         if is_quiet(status) and now < self._settled_at:
@@ -66,6 +67,15 @@ class StatusPublisher:
             raise PodGone
 
 
+def with_removals(status: Object) -> Object:
+    """The status as a patch: a condition that gives no reason or message loses the one it had.
+
+    Conditions are merged by type, so a field that is left out would stay, as ContainersNotReady of a pod that is ready.
+    """
+    conditions = [{"reason": None, "message": None, **condition} for condition in status.get("conditions") or ()]
+    return {**status, "conditions": conditions}
+
+
 def is_quiet(status: Object) -> bool:
     """Nothing but a pod on its way."""
     if status["phase"] != "Pending":
@@ -80,7 +90,10 @@ def is_quiet(status: Object) -> bool:
 def includes(whole: Any, part: Any) -> bool:
     """Whether writing `part` over `whole` would change nothing."""
     if isinstance(part, dict) and isinstance(whole, dict):
-        return all(key in whole and includes(whole[key], value) for key, value in part.items())
+        return all(
+            key not in whole if value is None else key in whole and includes(whole[key], value)
+            for key, value in part.items()
+        )
     if isinstance(part, list) and isinstance(whole, list):
         return len(whole) == len(part) and all(map(includes, whole, part))
     return bool(whole == part)

@@ -20,6 +20,7 @@ from paddlecloud.local.kubelet.pod.model import (
     Waiting,
     all_reported,
     containers_of,
+    ephemeral_containers_of,
     init_containers_of,
     is_sidecar,
 )
@@ -44,6 +45,8 @@ def build_status(pod: Object, observed: Observed, plan: Plan, now: float) -> Obj
     }
     if init:
         status["initContainerStatuses"] = [entry(c, ready=_is_init_ready(c, observed)) for c in init]
+    if added := ephemeral_containers_of(pod):
+        status["ephemeralContainerStatuses"] = [entry(c, ready=False) for c in added]
     if ended and all(_init_passed(container, observed) for container in init):
         for body in status["containerStatuses"]:
             if "waiting" in body["state"]:

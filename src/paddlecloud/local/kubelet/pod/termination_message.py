@@ -6,13 +6,14 @@ from paddlecloud.api.outputs import after_the_exception
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import Run
 from paddlecloud.local.kubelet.pod.paths import PodPaths
-from paddlecloud.local.kubelet.streams.logreader import LogOptions, read_now
+from paddlecloud.local.kubelet.streams.logreader import read_end
 
 MAX_BYTES = 4096
 LOG_LINES, LOG_BYTES = 80, 2048
 """The end of a log that a message holds, as in Kubernetes (`kubelet/kuberuntime/kuberuntime_container.go`)."""
-EXCEPTION_LINES = 2000
-"""Lines from the end in which the line of an exception is looked for, whose text fills the rest."""
+EXCEPTION_LINES, EXCEPTION_BYTES = 2000, 256 * 1024
+"""The end of a log in which the line of an exception is looked for, whose text fills the rest. No more is read, however
+long the log is."""
 
 
 def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
@@ -26,6 +27,6 @@ def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
         written = ""
     if written or not run.failed or container.get("terminationMessagePolicy") != "FallbackToLogsOnError":
         return written
-    log = b"".join(read_now(paths.log(container["name"], run.attempt), LogOptions(tail=EXCEPTION_LINES)))
-    tail = b"".join(log.splitlines(keepends=True)[-LOG_LINES:])
+    lines = read_end(paths.log(container["name"], run.attempt), EXCEPTION_BYTES).splitlines(keepends=True)
+    log, tail = b"".join(lines[-EXCEPTION_LINES:]), b"".join(lines[-LOG_LINES:])
     return after_the_exception(log.decode(errors="replace"), tail[-LOG_BYTES:].decode(errors="replace"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from paddlecloud.api import mounts
 from paddlecloud.local.kubelet.pod.lifecycle import ENDED_REASON, Plan
 from paddlecloud.local.kubelet.pod.model import Observed
 
@@ -35,7 +36,8 @@ def notices(plan: Plan, observed: Observed) -> list[Notice]:
     for name, waiting in plan.waiting.items():
         reason = _WAITING.get(waiting.reason)
         if reason and waiting.message and not waiting.expected:
-            found.append(Notice(reason, f"container {name}: {waiting.message}"))
+            is_mount = mounts.has_failed(waiting._asdict())  # of the pod: Kubernetes names no container there
+            found.append(Notice(reason, waiting.message if is_mount else f"container {name}: {waiting.message}"))
     for name, run in observed.runs.items():
         if run.ended and run.reason in _ENDED:
             found.append(Notice(_ENDED[run.reason], f"container {name} (run {run.attempt}): {run.message}"))

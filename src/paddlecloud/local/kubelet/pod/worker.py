@@ -19,13 +19,13 @@ from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.pod.container_events import Steps
-from paddlecloud.local.kubelet.pod.env import ConfigError, MissingObject
+from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
 from paddlecloud.local.kubelet.pod.files import PodFiles
 from paddlecloud.local.kubelet.pod.handlers import Target
 from paddlecloud.local.kubelet.pod.hooks import Hooks
 from paddlecloud.local.kubelet.pod.lifecycle import Start, Stop, decide
 from paddlecloud.local.kubelet.pod.model import Observed, Rejection, Run, Waiting, all_containers
-from paddlecloud.local.kubelet.pod.obstacles import Obstacles
+from paddlecloud.local.kubelet.pod.obstacles import Obstacles, mount_delay, pull_delay
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.probes import Prober
 from paddlecloud.local.kubelet.pod.publisher import PodGone, StatusPublisher
@@ -165,8 +165,9 @@ class PodWorker:
             self._refresh = False
             if self._supervised.runtime is not None:
                 await self._files.refresh(self.pod)
+        runs = await self._runs()
         now = self._machine.clock.now()
-        plan = decide(self.pod, self._observe(now), now)
+        plan = decide(self.pod, self._observe(runs, now), now)
         for stop in plan.stop:
             await self._stop(stop)
         for start in plan.start:
@@ -184,9 +185,10 @@ class PodWorker:
         return False
 
     async def _report(self) -> float | None:
-        """Tell the API how things are now, decided anew: what was just ordered may have happened already."""
+        """Report the current state to the API, decided anew: what was just ordered may have happened already."""
+        runs = await self._runs()
         now = self._machine.clock.now()
-        observed = self._observe(now)
+        observed = self._observe(runs, now)
         view = decide(self.pod, observed, now)
         view.waiting = {**self._building, **self._obstacles.waiting(), **view.waiting}
         self._steps.observe(observed.runs)
@@ -201,8 +203,7 @@ class PodWorker:
         clock = self._machine.clock
         await sleep_until_set(self._dirty, max(0.0, until - clock.now()), clock)
 
-    def _observe(self, now: float) -> Observed:
-        runs = {name: self._with_message(name, run) for name, run in self._supervised.runs().items()}
+    def _observe(self, runs: dict[str, Run], now: float) -> Observed:
         self._prober.sync(self.pod, runs)
         self._hooks.sync(self.pod, runs)
         return Observed(
@@ -224,13 +225,21 @@ class PodWorker:
             probe_grace=self._prober.grace,
         )
 
-    def _with_message(self, name: str, run: Run) -> Run:
-        if not run.ended:
-            return run
-        key = (name, run.attempt)
-        if key not in self._messages:
-            self._messages[key] = termination_message(self._container(name), run, self.paths)
-        return run._replace(message=self._messages[key])
+    async def _runs(self) -> dict[str, Run]:
+        """What became of the containers, as it is now: those that end while messages are read are looked at again."""
+        while True:
+            runs = self._supervised.runs()
+            ended = {(name, run.attempt): run for name, run in runs.items() if run.ended}
+            fresh = [key for key in ended if key not in self._messages]
+            for name, attempt in fresh:
+                self._messages[name, attempt] = await asyncio.to_thread(
+                    termination_message, self._container(name), ended[name, attempt], self.paths
+                )
+            if not fresh:
+                break
+        for (name, attempt), run in ended.items():
+            runs[name] = run._replace(message=self._messages[name, attempt])
+        return runs
 
     def _container(self, name: str) -> Object:
         return next(c for c in all_containers(self.pod) if c["name"] == name)
@@ -267,10 +276,11 @@ class PodWorker:
         except ConfigError as error:
             if isinstance(error, MissingObject):
                 self._lacked[start.name] = edition
-            self._obstacles.note(start.name, self._lacks(str(error)), now=now, timed=False)
+            self._obstacles.note(start.name, self._lacks(str(error)), now=now)
             return
         except VolumeError as error:
-            self._obstacles.note(start.name, Waiting("ContainerCreating", str(error)), now=now, timed=False)
+            waiting = Waiting("ContainerCreating", str(error))
+            self._obstacles.note(start.name, waiting, now=now, delay=mount_delay)
             return
         self._obstacles.clear(start.name)
         self._steps.created(start.name, start.attempt)
@@ -285,7 +295,7 @@ class PodWorker:
         return Waiting(reason, message)
 
     def _pull(self, container: Object) -> None:
-        """Have the image built beside the worker, which must stay able to hear of a deletion."""
+        """Have the image built beside the worker, which must stay able to react to a deletion."""
         name = container["name"]
         if name in self._pulls:
             return
@@ -301,7 +311,8 @@ class PodWorker:
                 self._obstacles.clear(name)
             except ImageUnavailable as error:
                 waiting = Waiting(error.reason, str(error))
-                self._obstacles.note(name, waiting, now=self._machine.clock.now(), timed=True)
+                now = self._machine.clock.now()
+                self._obstacles.note(name, waiting, now=now, delay=pull_delay, blocks=True)
             finally:
                 reporting.cancel()
                 self._building.pop(name, None)

@@ -38,7 +38,7 @@ def become(
     cgroup: CgroupPath | None = None,
     pids_limit: int = 0,
 ) -> NoReturn:
-    """Turn this child into the container's first process; `report` hears why where that fails."""
+    """Turn this child into the container's first process; `report` is called with the reason where that fails."""
 
     def prepare() -> None:
         os.setsid()

@@ -2,8 +2,12 @@
 
 Two pods that both listen on `0.0.0.0:8080`, or both on `127.0.0.1:8080`, would collide. So `bind` on either of these
 addresses takes place on the pod's address instead, and a `connect` to `127.0.0.1` goes there too when the pod listens
-on that port; low ports that the user may not have are replaced (`lowports`); everything else is left alone. Programs
-of any language need no change and no privileges: the kernel hands these two calls to the shim (seccomp user
+on that port; low ports that the user may not have are replaced (`lowports`). A `connect` to another pod or a Service
+comes from the pod's address, so that the peer knows who calls, as in Kubernetes; to its own address it does not, since
+a client that repeats its call until its pod listens could take the port of the server and connect to itself.
+Everything else is left alone.
+
+Programs of any language need no change and no privileges: the kernel hands these two calls to the shim (seccomp user
 notification), which carries them out or lets them continue.
 
 Needs Linux 5.6. Where it cannot be had, pods run without it, and the sandbox's reason says so. This is a convenience
@@ -83,16 +87,22 @@ class NetGuard:
 
     def _decide(self, listener: int, identity: int, pid: int, number: int, arguments: list[int]) -> bytes:
         go_on = _RESPONSE.pack(identity, 0, 0, _CONTINUE)
+        binding = linux.SYSCALLS is not None and number == linux.SYSCALLS.bind
         try:
             address = _read_memory(pid, arguments[1], min(arguments[2], 28))
-            target = self._redirect(address, binding=linux.SYSCALLS is not None and number == linux.SYSCALLS.bind)
-            if target is None:
+            target = self._redirect(address, binding=binding)
+            peer = _ipv4_in(address)
+            abroad = not binding and lowports.is_ours(peer) and peer != self._ip
+            if target is None and not abroad:
                 return go_on
             fcntl.ioctl(listener, _NOTIF_ID_VALID, struct.pack("=Q", identity))  # still the process we read from?
-            if linux.SYSCALLS is not None and number == linux.SYSCALLS.bind:
+            if target is not None and binding:
                 return _RESPONSE.pack(identity, 0, self._bind(pid, arguments[0], target, address), 0)
-            # The caller's own buffer is changed and the call goes on: a connect may block, and the shim must not.
-            _write_memory(pid, arguments[1], target)
+            if target is not None:
+                # The caller's own buffer is changed and the call goes on: a connect may block, and the shim must not.
+                _write_memory(pid, arguments[1], target)
+            if abroad:
+                self._set_source(pid, arguments[0])
         except OSError:
             return go_on
         return go_on
@@ -124,13 +134,7 @@ class NetGuard:
 
     def _bind(self, pid: int, fd: int, target: bytes, address: bytes) -> int:
         """Bind the caller's socket here; returns the error for the caller, negative as the kernel wants it."""
-        assert linux.SYSCALLS is not None
-        handle = linux.syscall(linux.SYSCALLS.pidfd_open, _thread_group(pid), 0)
-        try:
-            own = linux.syscall(linux.SYSCALLS.pidfd_getfd, handle, fd, 0)
-        finally:
-            os.close(handle)
-        with socket.socket(fileno=own) as copy:
+        with _copy_of(pid, fd) as copy:
             try:
                 if copy.family == socket.AF_INET6:
                     # A server for IPv6 alone cannot have the pod's address, which is of IPv4.
@@ -143,8 +147,50 @@ class NetGuard:
                 return -(error.errno or errno.EINVAL)
         return 0
 
+    def _set_source(self, pid: int, fd: int) -> None:
+        """Have the caller's socket connect from the pod's address, unless its program chose another."""
+        host = socket.inet_ntoa(self._ip)
+        with _copy_of(pid, fd) as copy:
+            if copy.getsockname()[:2] == ("0.0.0.0", 0):  # noqa: S104
+                source = host
+            elif copy.getsockname()[:2] == ("::", 0):
+                source = f"::ffff:{host}"
+            else:
+                return
+            copy.setsockopt(socket.IPPROTO_IP, _BIND_ADDRESS_NO_PORT, 1)  # the port is found when it connects
+            if copy.type == socket.SOCK_STREAM:  # a server of this pod may want that port later: both can have it
+                copy.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            copy.bind((source, 0))
 
+
+_BIND_ADDRESS_NO_PORT = 24
 _LITTLE = struct.pack("=H", 1) == b"\x01\x00"
+
+
+def _copy_of(pid: int, fd: int) -> socket.socket:
+    """The same socket as the caller's."""
+    assert linux.SYSCALLS is not None
+    try:
+        handle = linux.syscall(linux.SYSCALLS.pidfd_open, pid, 0)
+    except OSError:  # a thread: descriptors belong to its process
+        handle = linux.syscall(linux.SYSCALLS.pidfd_open, _thread_group(pid), 0)
+    try:
+        own = linux.syscall(linux.SYSCALLS.pidfd_getfd, handle, fd, 0)
+    finally:
+        os.close(handle)
+    try:
+        return socket.socket(fileno=own)
+    except OSError:  # no socket
+        os.close(own)
+        raise
+
+
+def _ipv4_in(address: bytes) -> bytes:
+    """Of an address as the caller wrote it; empty where it is of another kind."""
+    family = int.from_bytes(address[:2], "little" if _LITTLE else "big")
+    if family == socket.AF_INET:
+        return address[4:8]
+    return address[20:24] if family == socket.AF_INET6 and address[8:20] == _MAPPED else b""
 
 
 def _read_memory(pid: int, address: int, size: int) -> bytes:
@@ -160,7 +206,7 @@ def _write_memory(pid: int, address: int, data: bytes) -> None:
 
 
 def _thread_group(pid: int) -> int:
-    """The kernel names the thread that called; descriptors belong to its process."""
+    """The process of a thread: the kernel names the thread that called."""
     with open(f"/proc/{pid}/status") as handle:
         for line in handle:
             if line.startswith("Tgid:"):

@@ -118,7 +118,7 @@ def outline(pod: Object) -> Object:
     kept = ("name", "namespace", "uid", "creationTimestamp", "labels", "annotations", "ownerReferences")
     containers = {
         kind: [{"name": container["name"]} for container in pod["spec"][kind]]
-        for kind in ("initContainers", "containers")
+        for kind in ("initContainers", "containers", "ephemeralContainers")
         if pod["spec"].get(kind)
     }
     return {

@@ -119,8 +119,10 @@ class AttachSession:
         tasks = [*self._pumps, self._finishing]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        self.close_stdin()
+        try:
+            await asyncio.gather(*tasks, return_exceptions=True)
+        finally:
+            self.close_stdin()
 
     async def _pump(self, stream: Stream, chunks: AsyncIterator[bytes]) -> None:
         async for data in chunks:

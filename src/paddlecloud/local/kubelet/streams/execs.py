@@ -45,6 +45,7 @@ class ExecSession:
         self._tasks = [asyncio.create_task(self._follow())]
         self._pumps = [asyncio.create_task(self._pump(fd, stream)) for fd, stream in outputs.items()]
         self._tasks.append(asyncio.create_task(self._finish()))
+        self._ending: asyncio.Task[None] | None = None
 
     async def read(self) -> Output | None:
         """The next piece of output; None after the last."""
@@ -74,7 +75,13 @@ class ExecSession:
         return await asyncio.shield(self._code)
 
     async def close(self) -> None:
-        """Ends the program if it still runs."""
+        """Ends the program if it still runs. A caller that is cancelled meanwhile leaves it to itself: its descriptors
+        must be closed, and only after the tasks that wait for them have ended."""
+        if self._ending is None:
+            self._ending = asyncio.ensure_future(self._end())
+        await asyncio.shield(self._ending)
+
+    async def _end(self) -> None:
         tasks = [*self._tasks, *self._pumps]
         for task in tasks:
             task.cancel()
@@ -124,7 +131,7 @@ class ExecSession:
             await self._queue.put(Output(stream, data))
 
     async def _finish(self) -> None:
-        """Tell the reader the end: of all streams, or of the program and a moment more."""
+        """Signal the end to the reader: of all streams, or of the program and a moment more."""
         streams = asyncio.ensure_future(asyncio.wait(self._pumps))
         ended = asyncio.ensure_future(asyncio.wait([self._tasks[0]]))
         try:

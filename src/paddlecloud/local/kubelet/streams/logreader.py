@@ -100,18 +100,20 @@ def _last_lines(segment: Path, count: int) -> tuple[int, int]:
     return wanted[0], len(wanted)
 
 
-def read_now(path: Path, options: LogOptions) -> Iterator[bytes]:
-    """What is there, without waiting for more."""
-    formatter = Formatter(options)
-    files, offset = (segments(path), 0) if options.tail is None else tail_position(path, options.tail)
-    for number, segment in enumerate(files):
+def read_end(path: Path, limit: int) -> bytes:
+    """What the container printed last, as much as `limit` bytes of its log hold. No more is read."""
+    pieces: list[bytes] = []
+    for segment in reversed(segments(path)):
         with segment.open("rb") as handle:
-            handle.seek(offset if number == 0 else 0)
-            for block in _blocks(handle.fileno()):
-                if data := formatter.format(block):
-                    yield data
-                if formatter.full:
-                    return
+            size = os.fstat(handle.fileno()).st_size
+            handle.seek(max(0, size - limit - 1))
+            piece = handle.read(limit + 1)
+        whole = piece if size <= limit else piece.partition(b"\n")[2]  # from the first line that is not cut
+        pieces.insert(0, whole)
+        limit -= len(piece)
+        if limit <= 0:
+            break
+    return Formatter(LogOptions()).format(b"".join(pieces).split(b"\n")[:-1])
 
 
 def _blocks(fd: int, start: bytes = b"") -> Iterator[list[bytes]]:

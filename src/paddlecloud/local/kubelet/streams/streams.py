@@ -12,7 +12,14 @@ from typing import Any, Protocol
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import Run, all_containers, containers_of, read_runs, reported
+from paddlecloud.local.kubelet.pod.model import (
+    Run,
+    all_containers,
+    containers_of,
+    init_containers_of,
+    read_runs,
+    reported,
+)
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.runtime import ShimError, last_state
 from paddlecloud.local.kubelet.streams import logreader
@@ -105,9 +112,9 @@ class PodStreams:
         since_time: str | None = None,
         **same: Any,
     ) -> LogOptions:
-        since = self._clock.now() - since_seconds if since_seconds is not None else None
+        since = max(0.0, self._clock.now() - since_seconds) if since_seconds is not None else None
         if since_time:
-            since = parse_rfc3339(since_time)
+            since = max(0.0, parse_rfc3339(since_time))
         return LogOptions(since=since, **same)
 
     async def _read(
@@ -166,7 +173,13 @@ class PodStreams:
             for stream in outputs
         }
         session = AttachSession(chunks, given)
-        await asyncio.sleep(0)  # its readers have found their place in the log: nothing printed from now on is missed
+        try:
+            await asyncio.sleep(
+                0
+            )  # its readers have found their place in the log: nothing printed from now on is missed
+        except asyncio.CancelledError:
+            await session.close()
+            raise
         return session
 
     async def port_forward(
@@ -205,8 +218,8 @@ class PodStreams:
         if marked in names:
             return str(marked)
         mains = [container["name"] for container in containers_of(pod)]
-        if len(names) > 1:
-            init = [c for c in names if c not in mains]
+        init = [container["name"] for container in init_containers_of(pod)]
+        if len(mains) + len(init) > 1:
             text = f"a container name must be specified for pod {pod_name}, choose one of: [{' '.join(mains)}]"
             raise BadRequest(text + (f" or one of the init containers: [{' '.join(init)}]" if init else ""))
         return str(mains[0])

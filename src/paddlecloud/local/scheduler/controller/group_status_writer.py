@@ -35,7 +35,7 @@ QUEUES_EVERY = 3.0
 CONCURRENCY = 32
 
 
-class Reporter:
+class GroupStatusWriter:
     """`poke` after every round; `run` writes until cancelled."""
 
     def __init__(self, client: Client, clock: Clock, state: State, watches: Watches) -> None:

@@ -47,7 +47,7 @@ class _Pending(NamedTuple):
     changed: float
 
 
-class Notices:
+class PodEvents:
     """`still_waits` says whether a pod (by uid) needs a notice at all when its turn comes."""
 
     def __init__(self, client: Client, clock: Clock, *, still_waits: Callable[[str], bool]) -> None:

@@ -12,8 +12,8 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.informer import Handler
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.scheduler.controller.group_status_writer import Reporter
-from paddlecloud.local.scheduler.controller.pod_events import Notices
+from paddlecloud.local.scheduler.controller.group_status_writer import GroupStatusWriter
+from paddlecloud.local.scheduler.controller.pod_events import PodEvents
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.controller.writer import Writer
 from paddlecloud.local.scheduler.decision.decide import Round, decide
@@ -42,8 +42,8 @@ class Scheduler:
         self._policy = policy
         self._rounds = 0
         self._writer = Writer(client, clock)
-        self._notices = Notices(client, clock, still_waits=self.state.waiting.__contains__)
-        self._reporter = Reporter(client, clock, self.state, self.watches)
+        self._pod_events = PodEvents(client, clock, still_waits=self.state.waiting.__contains__)
+        self._group_status = GroupStatusWriter(client, clock, self.state, self.watches)
         self._wake = asyncio.Event()
         for informer, handler in (
             (self.watches.priority_classes, self.state.on_priority_class),
@@ -64,7 +64,7 @@ class Scheduler:
         return handle
 
     async def run(self) -> None:
-        tasks = [asyncio.ensure_future(self._notices.run()), asyncio.ensure_future(self._reporter.run())]
+        tasks = [asyncio.ensure_future(self._pod_events.run()), asyncio.ensure_future(self._group_status.run())]
         try:
             await self.watches.synced()
             while True:
@@ -86,7 +86,7 @@ class Scheduler:
             self._rounds += 1
             policy = replace(self._policy, start=self._rounds * self._policy.sample)
             self._carry_out(decide(self.state.snapshot(), lanes, policy=policy))
-        self._reporter.poke()
+        self._group_status.poke()
 
     def _carry_out(self, result: Round) -> None:
         each = max(1, REPORTED_AT_ONCE // max(1, len(result.refused)))
@@ -94,10 +94,10 @@ class Scheduler:
             self.state.refused(refused.lane)
             for unit in self._reported_now(refused.units, each):
                 self._write_reason(unit, refused.why.code, refused.why.message)
-                self._notices.refuse(unit, refused.why)
+                self._pod_events.refuse(unit, refused.why)
         for pod, node in result.placements:
             self.state.assume(pod, node)
-            self._notices.forget(pod.uid)
+            self._pod_events.forget(pod.uid)
             self._writer.bind(pod, node, failed=lambda uid=pod.uid: self._unbound(uid))  # type: ignore[misc]
         for eviction in result.evictions:
             uid = eviction.pod.uid

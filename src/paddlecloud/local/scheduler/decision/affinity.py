@@ -158,15 +158,15 @@ class Wishes:
         labels = node.labels
         for tally in self._near:
             if not tally.matching(node) and not self._starts(tally, node):
-                what = f"no pod with {tally.term.selector} in its {tally.term.topology}"
+                what = f"no pod with {tally.term.selector.brief()} in its {tally.term.topology}"
                 return Refusal("near", "node(s) didn't match pod affinity rules", what)
         for tally in self._apart:
             if tally.here(node):
-                what = f"{tally.here(node)} pod(s) with {tally.term.selector} in its {tally.term.topology}"
+                what = f"{tally.here(node)} pod(s) with {tally.term.selector.brief()} in its {tally.term.topology}"
                 return Refusal("apart", "node(s) didn't match pod anti-affinity rules", what)
         for term, owner, domains in self._guards:
             if domains[labels.get(term.topology, "")] > 0:
-                what = f"a pod of namespace {owner} wants none with {term.selector} in its {term.topology}"
+                what = f"a pod of namespace {owner} excludes pods with {term.selector.brief()} from its {term.topology}"
                 return Refusal("guarded", "node(s) didn't satisfy existing pods anti-affinity rules", what)
         for spread in self._spread:
             if not spread.term.hard:

@@ -46,7 +46,7 @@ class Draft:
         return len(self.log)
 
     def rollback(self, mark: int) -> None:
-        """Undo everything since `mark`. The undoing is logged too: followers must hear of it."""
+        """Undo everything since `mark`. The undoing is logged too: followers need it."""
         for move in reversed(self.log[mark:]):
             now = self.nodes[move.node]
             self.nodes[move.node] = move.before

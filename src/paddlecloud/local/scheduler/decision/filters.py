@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from paddlecloud.kube import quantity
 from paddlecloud.kube.pods import NO_FREE_PORTS, taken_port
-from paddlecloud.local.scheduler.state.shape import Shape
+from paddlecloud.kube.selectors import FEW, few
+from paddlecloud.local.scheduler.state.shape import NodeTerm, Shape
 from paddlecloud.local.scheduler.state.snapshot import Node
 
 UNSCHEDULABLE = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
@@ -43,10 +44,10 @@ def selector(shape: Shape, node: Node) -> Refusal | None:
     for key, value in shape.selector.items():
         if node.labels.get(key) != value:
             has = f"it has {node.labels[key]}" if key in node.labels else "it has no such label"
-            return Refusal("selector", AFFINITY, f"nodeSelector wants {key}={value}, {has}")
+            return Refusal("selector", AFFINITY, f"nodeSelector requires {key}={value}, {has}")
     if shape.required is not None and not any(term.matches(node.name, node.labels) for term in shape.required):
-        wanted = " or ".join(map(str, shape.required)) or "nothing that exists"
-        return Refusal("affinity", AFFINITY, f"required node affinity wants {wanted}")
+        wanted = few(shape.required, " or ", NodeTerm.brief) or "nothing that exists"
+        return Refusal("affinity", AFFINITY, f"required node affinity requires {wanted}")
     return None
 
 
@@ -65,7 +66,7 @@ def resources(shape: Shape, node: Node) -> Refusal | None:
     details = [
         f"{name}: needs {shown(name, shape.requests[name])}, {shown(name, max(node.free(name), 0))} free of "
         f"{shown(name, node.allocatable.get(name, 0))}"
-        for name in short
+        for name in short[:FEW]
     ]
     reason = "Too many pods" if short == ["pods"] else f"Insufficient {next(name for name in short if name != 'pods')}"
     return Refusal("resources", reason, "; ".join(details))

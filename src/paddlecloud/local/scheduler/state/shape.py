@@ -14,7 +14,7 @@ import msgspec
 from paddlecloud.kube.pods import HostPort, host_ports
 from paddlecloud.kube.quantity import ONE, Amount, amounts, total
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import LabelSelector, Requirement
+from paddlecloud.kube.selectors import LabelSelector, Requirement, few
 from paddlecloud.local.nodes.marks import NODE_KIND, SIMULATED, SIMULATED_TAINT
 
 Resources = Mapping[str, Amount]
@@ -39,9 +39,10 @@ class NodeTerm:
                 return False
         return all(rule.matches(labels) for rule in self.labels)
 
-    def __str__(self) -> str:
-        names = [f"name {'in' if inside else 'notin'} ({','.join(sorted(n))})" for inside, n in self.names]
-        return ",".join([*map(str, self.labels), *names])
+    def brief(self) -> str:
+        """For messages."""
+        names = (Requirement("name", "in" if inside else "notin", names) for inside, names in self.names)
+        return few((*self.labels, *names), ",", Requirement.brief)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,8 @@ class Shape:
 
 _shapes: dict[bytes, Shape] = {}
 MOST_SHAPES = 10_000
+LARGEST_KEPT = 8 * 1024
+"""Bytes of what a shape is made of. Larger ones are shared by nobody: ten thousand of them would fill the memory."""
 _RELEVANT = ("nodeSelector", "affinity", "tolerations", "overhead", "topologySpreadConstraints", "hostNetwork")
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -131,7 +134,9 @@ def shape_of(spec: Object, *, simulated: bool = False) -> Shape:
     if shape is None:
         if len(_shapes) >= MOST_SHAPES:
             _shapes.clear()  # shapes are compared by identity within a round at most: a second copy is only slower
-        shape = _shapes[key] = _compile(spec, simulated=simulated)
+        shape = _compile(spec, simulated=simulated)
+        if len(key) <= LARGEST_KEPT:
+            _shapes[key] = shape
     return shape
 
 

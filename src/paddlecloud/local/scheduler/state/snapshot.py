@@ -7,11 +7,13 @@ plain lists of objects.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from paddlecloud.api.names import GROUP_NAME
+from paddlecloud.kube import quantity
 from paddlecloud.kube.conditions import has_condition
 from paddlecloud.kube.pods import is_finished
 from paddlecloud.kube.quantity import Amount, amounts, total
@@ -207,6 +209,15 @@ def node_view(obj: Object) -> Node:
     )
 
 
+def _readable_amounts(resources: Object | None) -> Resources:
+    """Of a PodGroup, whose schema checks none: what is no quantity is left out, and the round of all others goes on."""
+    found = {}
+    for name, amount in (resources or {}).items():
+        with contextlib.suppress(quantity.QuantityError):
+            found[name] = quantity.parse(amount)
+    return found
+
+
 def gang_view(obj: Object, *, priority: int | None = None) -> Gang:
     spec, meta = obj.get("spec") or {}, obj["metadata"]
     api = COSCHEDULING if str(obj.get("apiVersion", "")).startswith("scheduling.x-k8s.io/") else VOLCANO
@@ -214,7 +225,7 @@ def gang_view(obj: Object, *, priority: int | None = None) -> Gang:
         key=GroupKey(meta.get("namespace", ""), meta["name"], api),
         min_member=max(1, int(spec.get("minMember") or 1)),
         min_tasks=spec.get("minTaskMember") or {},
-        min_resources=amounts(spec.get("minResources")),
+        min_resources=_readable_amounts(spec.get("minResources")),
         queue=spec.get("queue") or DEFAULT_QUEUE,
         priority=priority,
         created=meta.get("creationTimestamp") or "",

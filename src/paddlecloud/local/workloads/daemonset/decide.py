@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from paddlecloud.kube.bursts import burst
 from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import is_leaving, phase_of
 from paddlecloud.kube.resource import CONTROLLERREVISIONS, PODS, Object
 from paddlecloud.local.scheduler.state.snapshot import Node
 from paddlecloud.local.workloads import revisions
-from paddlecloud.local.workloads.daemonset.placement import Verdict, Wanted, node_of, pod_for
+from paddlecloud.local.workloads.daemonset.placement import NodeDecision, Placement, node_of, pod_for
 from paddlecloud.local.workloads.daemonset.rollout import Limits, is_current, replace
 from paddlecloud.local.workloads.ownership import claim
 from paddlecloud.local.workloads.pods import fresh_names, is_available, is_ready, next_available
@@ -50,13 +51,13 @@ class _Case:
     missing: list[str] = field(default_factory=list)
 
     @cached_property
-    def verdicts(self) -> dict[str, Verdict]:
-        wanted = Wanted(self.daemon_set)
-        return {node.name: wanted.on(node) for node in sorted(self.observed.nodes, key=lambda node: node.name)}
+    def decisions(self) -> dict[str, NodeDecision]:
+        placement = Placement(self.daemon_set)
+        return {node.name: placement.on(node) for node in sorted(self.observed.nodes, key=lambda node: node.name)}
 
     @property
     def desired(self) -> list[str]:
-        return [name for name, verdict in self.verdicts.items() if verdict.runs]
+        return [name for name, decision in self.decisions.items() if decision.should_run]
 
     @property
     def limits(self) -> Limits | None:
@@ -120,27 +121,27 @@ def _seniority(pod: Object) -> tuple[bool, str, str]:
 
 
 def _manage(case: _Case) -> None:
-    for node, verdict in case.verdicts.items():
+    for node, decision in case.decisions.items():
         pods = case.pods.get(node, [])
-        if verdict.runs and not pods:
+        if decision.should_run and not pods:
             case.missing.append(node)
-        elif verdict.stays:
-            _keep_one(case, node, verdict, pods)
+        elif decision.should_continue:
+            _keep_one(case, node, decision, pods)
         else:
             case.doomed += [pod for pod in pods if not is_leaving(pod)]
-    for node in case.pods.keys() - case.verdicts.keys():
+    for node in case.pods.keys() - case.decisions.keys():
         # pods that were bound to a node that is gone are removed with it, by the node controller
         case.doomed += [pod for pod in case.pods[node] if not pod["spec"].get("nodeName") and not is_leaving(pod)]
 
 
-def _keep_one(case: _Case, node: str, verdict: Verdict, pods: list[Object]) -> None:
+def _keep_one(case: _Case, node: str, decision: NodeDecision, pods: list[Object]) -> None:
     running = []
     for pod in pods:
         if is_leaving(pod):
             continue
         if phase_of(pod) in ("Failed", "Succeeded"):
             _replace_ended(case, node, pod)
-        elif not verdict.runs and not pod["spec"].get("nodeName"):
+        elif not decision.should_run and not pod["spec"].get("nodeName"):
             case.doomed.append(pod)  # it would wait for a node that takes no new pods any more
         else:
             running.append(pod)
@@ -149,7 +150,7 @@ def _keep_one(case: _Case, node: str, verdict: Verdict, pods: list[Object]) -> N
         case.doomed += running[1:]
     elif running:
         case.doomed += _too_many(case, running)
-    elif verdict.runs and all(map(is_leaving, pods)):
+    elif decision.should_run and all(map(is_leaving, pods)):
         case.missing.append(node)  # a surge does not wait for the old pod to be gone
 
 
@@ -196,7 +197,7 @@ def _write(case: _Case) -> None:
         plan.events.append(PlannedEvent("SuccessfulDelete", named_pods("Deleted", gone), if_done=True))
     taken = {pod["metadata"]["name"] for pods in case.pods.values() for pod in pods}
     made = []
-    for node in case.missing[:BURST]:
+    for node in case.missing[: burst(owner["spec"].get("template") or {}, BURST)]:
         made.append(next(fresh_names(owner, taken, place=node)))
         taken.add(made[-1])
         plan.create.append(pod_for(owner, node, name=made[-1], revision=case.revision))
@@ -214,7 +215,7 @@ def _status(case: _Case) -> Object:
         "numberAvailable": available,
         "numberUnavailable": len(desired) - available,
     }
-    misplaced = [node for node, verdict in case.verdicts.items() if not verdict.runs and case.pods.get(node)]
+    misplaced = [node for node, decision in case.decisions.items() if not decision.should_run and case.pods.get(node)]
     conditions = conditions_of(case.daemon_set)
     return {
         "currentNumberScheduled": len(first),

@@ -28,15 +28,15 @@ _TOLERATED = (
 _TOLERATED_ON_THE_HOSTS_NETWORK = (("node.kubernetes.io/network-unavailable", "NoSchedule"),)
 
 
-class Verdict(NamedTuple):
-    """`runs`: a pod is wanted here. `stays`: a pod that is here already may go on."""
+class NodeDecision(NamedTuple):
+    """`should_run`: a pod is wanted here. `should_continue`: a pod that is here already may go on."""
 
-    runs: bool
-    stays: bool
+    should_run: bool
+    should_continue: bool
 
 
-class Wanted:
-    """Judges nodes for one DaemonSet."""
+class Placement:
+    """Decides about nodes for one DaemonSet."""
 
     def __init__(self, daemon_set: Object) -> None:
         template = daemon_set["spec"]["template"]
@@ -46,15 +46,15 @@ class Wanted:
         self._only_node: str = spec.get("nodeName") or ""
         self._shape: Shape = shape_of(spec, simulated=SIMULATE in annotations)
 
-    def on(self, node: Node) -> Verdict:
+    def on(self, node: Node) -> NodeDecision:
         """As NodeShouldRunDaemonPod: neither resources nor readiness count, and a taint that keeps new pods away does
         not drive away those that run."""
         if self._only_node not in ("", node.name) or filters.selector(self._shape, node) is not None:
-            return Verdict(False, False)
+            return NodeDecision(False, False)
         if filters.taints(self._shape, node) is None:
-            return Verdict(True, True)
+            return NodeDecision(True, True)
         expelled = any(t.get("effect") == "NoExecute" and not self._shape.tolerates(t) for t in node.taints)
-        return Verdict(False, not expelled)
+        return NodeDecision(False, not expelled)
 
 
 def tolerations_of(spec: Object) -> list[Object]:

@@ -54,7 +54,7 @@ def replace(
 class _Pair(NamedTuple):
     new: Object | None
     old: Object | None
-    crowded: bool = False
+    ambiguous: bool = False
     """More than one of either: to be cleared up first."""
 
 
@@ -63,36 +63,36 @@ def _pair(pods: Iterable[Object], revision: str) -> _Pair:
     new = [pod for pod in staying if is_current(pod, revision)]
     old = [pod for pod in staying if not is_current(pod, revision)]
     if len(new) > 1 or len(old) > 1:
-        return _Pair(None, None, crowded=True)
+        return _Pair(None, None, ambiguous=True)
     return _Pair(new[0] if new else None, old[0] if old else None)
 
 
 def _deleting(pairs: Mapping[str, _Pair], limits: Limits, is_available: Callable[[Object], bool]) -> Replacement:
     unavailable = 0
-    useless: list[Object] = []
+    not_serving: list[Object] = []
     candidates: list[Object] = []
     for new, old, _ in pairs.values():
         if old is not None and new is None:
-            (candidates if is_available(old) else useless).append(old)
+            (candidates if is_available(old) else not_serving).append(old)
         elif old is not None or new is None or not is_available(new):
             unavailable += 1
-    return Replacement([*useless, *candidates[: max(0, limits.unavailable - unavailable)]], [])
+    return Replacement([*not_serving, *candidates[: max(0, limits.unavailable - unavailable)]], [])
 
 
 def _surging(pairs: Mapping[str, _Pair], limits: Limits, is_available: Callable[[Object], bool]) -> Replacement:
     surging = 0
-    outdone: list[Object] = []
-    useless: list[str] = []
+    superseded: list[Object] = []
+    not_serving: list[str] = []
     candidates: list[str] = []
-    for node, (new, old, crowded) in pairs.items():
-        if crowded:
+    for node, (new, old, ambiguous) in pairs.items():
+        if ambiguous:
             surging += 1
         elif old is None:
             continue
         elif new is None:
-            (candidates if is_available(old) else useless).append(node)
+            (candidates if is_available(old) else not_serving).append(node)
         elif is_available(new):
-            outdone.append(old)
+            superseded.append(old)
         else:
             surging += 1
-    return Replacement(outdone, [*useless, *candidates[: max(0, limits.surge - surging)]])
+    return Replacement(superseded, [*not_serving, *candidates[: max(0, limits.surge - surging)]])

@@ -17,7 +17,7 @@ from paddlecloud.local.workloads.deployment.revisions import (
     replica_set_for,
     revision_of,
 )
-from paddlecloud.local.workloads.deployment.rollout import Limits, Size, resize_in_place, roll
+from paddlecloud.local.workloads.deployment.rollout import Limits, Size, is_rescaled, rescale, roll
 from paddlecloud.local.workloads.ownership import claim
 
 
@@ -39,11 +39,13 @@ def decide(deployment: Object, observed: Observed, now: float) -> Plan:
     new, old = generations(deployment, sets)
     plan = Plan()
     made = None
-    if deployment["spec"].get("paused"):
-        ordered = [*old, *([new] if new else [])]
-        targets = resize_in_place(Limits.of(deployment), [Size.of(rs) for rs in ordered])
-        for rs, replicas in zip(ordered, targets, strict=True):
-            _resize(plan, rs, replicas)
+    limits, ordered = Limits.of(deployment), [*old, *([new] if new else [])]
+    sizes = [Size.of(rs) for rs in ordered]
+    if deployment["spec"].get("paused") or (_is_rolling(deployment) and is_rescaled(limits.wanted, sizes)):
+        if all(size.settled for size in sizes):  # else how many pods there are is not known yet
+            pods = int((deployment.get("status") or {}).get("replicas") or 0)
+            for rs, replicas in zip(ordered, rescale(limits, sizes, pods), strict=True):
+                _resize(plan, limits, rs, replicas)
     else:
         made = _advance(deployment, plan, new, old, observed)
     name = (made or new or {"metadata": {"name": deployment["metadata"]["name"]}})["metadata"]["name"]
@@ -59,16 +61,16 @@ def _advance(
     """Bring the newest template forward and the others back. Returns the set to be created, if one is."""
     limits = Limits.of(deployment)
     size = Size.of(new) if new else Size(0)
-    if (deployment["spec"].get("strategy") or {}).get("type") == "Recreate":
+    if not _is_rolling(deployment):
         for rs in old:
-            _resize(plan, rs, 0)
+            _resize(plan, limits, rs, 0)
         if any(not is_finished(pod) for rs in old for pod in observed.pods.get(rs["metadata"]["uid"], ())):
             return None  # the last of the old must be gone before the first of the new begins
         target = limits.wanted
     else:
         target, targets = roll(limits, size, [Size.of(rs) for rs in old])
         for rs, replicas in zip(old, targets, strict=True):
-            _resize(plan, rs, replicas)
+            _resize(plan, limits, rs, replicas)
     _number(deployment, plan, max(next_revision(old), revision_of(new) if new else 0))
     if new is None:
         made = replica_set_for(deployment, target, old)
@@ -76,8 +78,12 @@ def _advance(
         if target:
             plan.events.append(_scaled(made["metadata"]["name"], 0, target))
         return made
-    _resize(plan, new, target, **_kept_current(deployment, new, old))
+    _resize(plan, limits, new, target, **_kept_current(deployment, new, old))
     return None
+
+
+def _is_rolling(deployment: Object) -> bool:
+    return bool((deployment["spec"].get("strategy") or {}).get("type") != "Recreate")
 
 
 def _number(deployment: Object, plan: Plan, revision: int) -> None:
@@ -99,9 +105,13 @@ def _kept_current(deployment: Object, new: Object, old: list[Object]) -> Object:
     return change
 
 
-def _resize(plan: Plan, replica_set: Object, replicas: int, **change: Object) -> None:
+def _resize(plan: Plan, limits: Limits, replica_set: Object, replicas: int, **change: Object) -> None:
+    """A set that has pods, or gets some, also gets the annotations that say what its size is part of."""
     meta = replica_set["metadata"]
     before = int(replica_set["spec"].get("replicas", 1))
+    if (before or replicas) and not limits.annotations.items() <= (meta.get("annotations") or {}).items():
+        kept = (change.get("metadata") or {}).get("annotations") or {}
+        change["metadata"] = {"annotations": {**kept, **limits.annotations}}
     if before != replicas:
         change["spec"] = {**change.get("spec", {}), "replicas": replicas}
         plan.events.append(_scaled(meta["name"], before, replicas))

@@ -7,12 +7,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import REPLICASETS, Object, owner_reference
+from paddlecloud.local.workloads.deployment.rollout import DESIRED, MOST, Limits
 from paddlecloud.local.workloads.pods import template_hash
 
 HASH = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
 HISTORY = "deployment.kubernetes.io/revision-history"
-_OWN_ANNOTATIONS = frozenset((REVISION, HISTORY, "kubectl.kubernetes.io/last-applied-configuration"))
+_OWN_ANNOTATIONS = frozenset((REVISION, HISTORY, DESIRED, MOST, "kubectl.kubernetes.io/last-applied-configuration"))
 """Of a Deployment or of a ReplicaSet alone: never copied from one to the other."""
 
 
@@ -83,7 +84,7 @@ def replica_set_for(deployment: Object, replicas: int, old: Iterable[Object]) ->
             "name": f"{meta['name']}-{mark[HASH]}",
             "namespace": meta["namespace"],
             "labels": dict(template_meta["labels"]),
-            "annotations": annotations_for(deployment, None, old),
+            "annotations": {**annotations_for(deployment, None, old), **Limits.of(deployment).annotations},
             "ownerReferences": [owner_reference(deployment)],
         },
         "spec": body,

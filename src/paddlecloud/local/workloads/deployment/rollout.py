@@ -15,18 +15,27 @@ in Kubernetes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Object
 
+DESIRED = "deployment.kubernetes.io/desired-replicas"
+MOST = "deployment.kubernetes.io/max-replicas"
+"""Annotations of a ReplicaSet: the wanted number of its Deployment when it got its size, and that with the surge."""
+
 
 class Size(NamedTuple):
-    """`settled` says that the set has seen its size and made or removed pods accordingly."""
+    """`settled` says that the set has seen its size and made or removed pods accordingly.
+
+    `desired` and `most` are its annotations, where it has them.
+    """
 
     replicas: int
     available: int = 0
     settled: bool = True
+    desired: int | None = None
+    most: int | None = None
 
     @staticmethod
     def of(replica_set: Object) -> Size:
@@ -35,7 +44,14 @@ class Size(NamedTuple):
             replicas=int(replica_set["spec"].get("replicas", 1)),
             available=int(status.get("availableReplicas") or 0),
             settled=int(status.get("observedGeneration") or 0) >= int(replica_set["metadata"].get("generation") or 0),
+            desired=_annotated(replica_set, DESIRED),
+            most=_annotated(replica_set, MOST),
         )
+
+
+def _annotated(replica_set: Object, name: str) -> int | None:
+    text = (replica_set["metadata"].get("annotations") or {}).get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
 class Limits(NamedTuple):
@@ -57,6 +73,11 @@ class Limits(NamedTuple):
         if surge == 0 and unavailable == 0:
             unavailable = 1
         return Limits(wanted, surge, unavailable)
+
+    @property
+    def annotations(self) -> dict[str, str]:
+        """Of a set that gets its size under these limits."""
+        return {DESIRED: str(self.wanted), MOST: str(self.wanted + self.surge)}
 
 
 def resolve(value: Any, whole: int, *, up: bool) -> int:
@@ -97,14 +118,42 @@ def _give_up(limits: Limits, new: Size, old: Sequence[Size]) -> list[int]:
     return sizes
 
 
-def resize_in_place(limits: Limits, sizes: Sequence[Size]) -> list[int]:
-    """For a paused Deployment: reach the wanted number by the youngest sets, changing no template (oldest first)."""
+def is_rescaled(wanted: int, sizes: Iterable[Size]) -> bool:
+    """Whether the Deployment got another size since its sets got theirs."""
+    return any(size.replicas and size.desired not in (None, wanted) for size in sizes)
+
+
+def rescale(limits: Limits, sizes: Sequence[Size], pods: int) -> list[int]:
+    """The sizes, oldest set first, when the Deployment got another size, or is paused and starts no rollout.
+
+    Every set that has pods gets its share of the difference, so that a rollout stays where it was: as `scale` in
+    pkg/controller/deployment/sync.go. `pods` is how many there are: for sets that do not say what they are a part of.
+
+        surge 3          old    new
+        wanted 10        8      5      13 in all
+        wanted 30        20     13     8/13 and 5/13 of 33
+    """
     targets = [size.replicas for size in sizes]
-    surplus = sum(targets) - limits.wanted
-    if surplus < 0 and targets:
-        targets[-1] -= surplus
-    for index in reversed(range(len(targets))):
-        taken = min(max(surplus, 0), targets[index])
-        targets[index] -= taken
-        surplus -= taken
+    active = [index for index, size in enumerate(sizes) if size.replicas]
+    if len(active) < 2:
+        if targets:
+            targets[active[0] if active else -1] = limits.wanted
+        return targets
+    missing = (limits.wanted + limits.surge if limits.wanted else 0) - sum(targets)
+    order = sorted(active, key=lambda index: (-targets[index], -index if missing > 0 else index))
+    left = missing
+    for index in order:
+        share = _share(limits, sizes[index], pods) if left else 0
+        share = min(share, left) if missing > 0 else max(share, left)
+        targets[index] += share
+        left -= share
+    targets[order[0]] = max(0, targets[order[0]] + left)
     return targets
+
+
+def _share(limits: Limits, size: Size, pods: int) -> int:
+    """By how many pods a set grows if it keeps its part of all."""
+    if not limits.wanted:
+        return -size.replicas
+    before = size.most or pods
+    return math.floor(size.replicas * (limits.wanted + limits.surge) / before + 0.5) - size.replicas if before else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from paddlecloud.kube.bursts import burst
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.conditions import condition_in, conditions_of, status_in, with_condition
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
@@ -221,7 +222,7 @@ def _by_number(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> C
         wanted = min(parallelism, len(active)) if case.succeeded else parallelism
     missing = min(wanted - len(active) - len(in_the_way), BURST)
     if missing > 0:
-        return [*build.plain_pods(case.job, missing, _taken(case.members))], ()
+        return [*build.plain_pods(case.job, burst(case.job["spec"]["template"], missing), _taken(case.members))], ()
     return (), sorted(active, key=worth)[: max(0, len(active) - wanted)]
 
 
@@ -240,7 +241,7 @@ def _by_index(case: _Case, parallelism: int, in_the_way: Sequence[Object]) -> Ch
     if len(kept) > parallelism:
         surplus += [kept.pop(index) for index in sorted(kept, reverse=True)[: len(kept) - parallelism]]
     blocked = {index_of(pod) for pod in in_the_way}
-    room = min(parallelism - len(kept) - len(in_the_way), BURST)
+    room = burst(case.job["spec"]["template"], min(parallelism - len(kept) - len(in_the_way), BURST))
     pending = (i for i in over.missing(below=completions) if i not in kept and i not in blocked)
     chosen = [index for index, _ in zip(pending, range(room), strict=False)]
     waits = {index: wait for index in chosen if (wait := case.failures.wait(index, case.now)) > 0}

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from paddlecloud.kube.bursts import burst
 from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent
 from paddlecloud.kube.pods import is_finished, is_leaving
@@ -119,13 +120,15 @@ def _settle(stateful_set: Object, known: Sequence[Object], plan: Plan) -> _Revis
 def _provide(case: _Case) -> bool:
     """Every number its pod, upwards; True when all are there and nothing has to be waited for.
 
-    Numbers beyond the first `BURST` missing ones are left to later passes: a set may ask for two billion.
+    Numbers beyond the first `BURST` missing ones, fewer of a large template, are left to later passes: a set may ask
+    for two billion.
     """
     complete, created = True, 0
+    most = burst(case.stateful_set["spec"], BURST)
     for ordinal in ordinals(case.stateful_set):
         pod = case.pods.get(ordinal)
         if pod is None:
-            if created == BURST:
+            if created >= most:
                 return False
             created += _create(case, ordinal)
         elif is_finished(pod):

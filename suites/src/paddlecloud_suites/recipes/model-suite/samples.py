@@ -1,4 +1,4 @@
-"""Writes small data sets of generated pictures: `python /opt/suite/samples.py hiertext|coco|imagenet FOLDER`.
+"""Writes small data sets of generated pictures: `python /opt/suite/samples.py hiertext|icdar2015|coco|imagenet FOLDER`.
 
 Each has the layout of its namesake, so that the manual's arguments find it.
 """
@@ -21,8 +21,23 @@ def background(rng):
 
 
 def hiertext(folder, rng):
+    text_lines(
+        folder, rng, {part: (part, f"label_hiertext_{part}.txt") for part in ("train", "val")}, prefix="hiertext/"
+    )
+
+
+def icdar2015(folder, rng):
+    parts = {
+        "train": ("icdar_c4_train_imgs", "train_icdar2015_label.txt"),
+        "val": ("ch4_test_images", "test_icdar2015_label.txt"),
+    }
+    text_lines(folder, rng, parts)
+
+
+def text_lines(folder, rng, parts, prefix=""):
     """Lines of text and where they are: `picture<TAB>[{transcription, points}]`, for training and for tests."""
     for part, count in (("train", COUNT), ("val", COUNT // 4)):
+        pictures, labels = parts[part]
         lines = []
         for number in range(count):
             image = background(rng)
@@ -32,10 +47,10 @@ def hiertext(folder, rng):
             ImageDraw.Draw(image).text((x, y), word, fill=(230, 230, 230), font_size=14)
             left, top, right, bottom = map(int, box)
             points = [[left, top], [right, top], [right, bottom], [left, bottom]]
-            path = f"hiertext/{part}/{number}.jpg"
-            save(image, os.path.join(folder, part, f"{number}.jpg"))
-            lines.append(f"{path}\t{json.dumps([{'transcription': word, 'points': points}])}\n")
-        write(os.path.join(folder, f"label_hiertext_{part}.txt"), "".join(lines))
+            path = f"{pictures}/{number}.jpg"
+            save(image, os.path.join(folder, path))
+            lines.append(f"{prefix}{path}\t{json.dumps([{'transcription': word, 'points': points}])}\n")
+        write(os.path.join(folder, labels), "".join(lines))
 
 
 def coco(folder, rng):
@@ -80,8 +95,10 @@ def write(path, text):
         file.write(text)
 
 
+SETS = {"hiertext": hiertext, "icdar2015": icdar2015, "coco": coco, "imagenet": imagenet}
+
 if __name__ == "__main__":
-    {"hiertext": hiertext, "coco": coco, "imagenet": imagenet}[sys.argv[1]](sys.argv[2], random.Random(0))  # noqa: S311 - the same pictures every time
+    SETS[sys.argv[1]](sys.argv[2], random.Random(0))  # noqa: S311 - the same pictures every time
     print(f"wrote {sys.argv[1]} to {sys.argv[2]}")
 
 # mypy: ignore-errors

@@ -88,7 +88,7 @@ def tell(step, total, loss):
         report.progress(step=step, total=total, loss=loss)
 
 
-def load(model, prefix):
+def load(model, prefix, *, what="training begins"):
     """Begin with the weights that `pretrained_model` names, and with what a note beside them says of them."""
     if not prefix:
         return
@@ -96,7 +96,7 @@ def load(model, prefix):
     if not os.path.exists(path):
         sys.exit(f"pretrained_model={prefix}: there is no {path}")
     model.set_state_dict(paddle.load(path))
-    print(f"training begins with the weights in {path}", flush=True)
+    print(f"{what} with the weights in {path}", flush=True)
     note = os.path.join(os.path.dirname(prefix), "NOTE.txt")
     if os.path.exists(note):
         with open(note, encoding="utf-8") as file:

@@ -53,7 +53,7 @@ def main():
     config = suite.configure()
     settings = config["Global"]
     model = detector()
-    suite.load(model, settings["pretrained_model"])
+    suite.load(model, settings.get("checkpoints") or settings["pretrained_model"])
     weight = paddle.to_tensor(4.0)  # text is rare
     losses = suite.fit(
         model,

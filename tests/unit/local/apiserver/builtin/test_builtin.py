@@ -25,7 +25,7 @@ def test_every_kind_and_subresource_has_a_type_that_resolves_completely() -> Non
     assert len(KINDS) == len(Registry(KINDS.values()).group_versions()[""]["v1"]) + 25
 
 
-def test_kinds_speak_for_themselves_in_kubectl_explain() -> None:
+def test_kinds_describe_themselves_in_kubectl_explain() -> None:
     for info in KINDS.values():
         node = sch.Node(info.schema or {}, info.definitions)
         assert node.schema["description"], info.kind

@@ -59,6 +59,8 @@ def mounting(**mount: Any) -> Json:
 
 NODE_TERMS = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+SPREAD: Json = {"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}
+WISH: Json = {"weight": 1, "podAffinityTerm": {"topologyKey": "z"}}
 PODS: list[tuple[Json, str, str]] = [
     ({"spec": {}}, "spec.containers", "Required value"),
     ({"spec": {"containers": []}}, "spec.containers", "Required value"),
@@ -78,6 +80,11 @@ PODS: list[tuple[Json, str, str]] = [
         'Duplicate value: "p"',
     ),
     (one(env=[{"name": "A=B"}]), f"{C}.env[0].name", "printable ASCII characters other than '='"),
+    (
+        one(envFrom=[{"prefix": "A=", "secretRef": {"name": "s"}}]),
+        f"{C}.envFrom[0].prefix",
+        "printable ASCII characters other than '='",
+    ),
     (one(env=[{"name": "A", "valueFrom": {}}]), f"{C}.env[0].valueFrom", "must specify one of: `fieldRef`"),
     (
         one(env=[{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}]),
@@ -162,6 +169,13 @@ PODS: list[tuple[Json, str, str]] = [
         "must be in the range 1-100",
     ),
     (
+        pod(topologySpreadConstraints=[SPREAD] * 156, affinity={"podAffinity": {PREFERRED: [WISH] * 50},
+            "podAntiAffinity": {NODE_TERMS: [WISH["podAffinityTerm"]] * 50},
+            "nodeAffinity": {NODE_TERMS: {"nodeSelectorTerms": [{"matchExpressions": []}]}}}),
+        "spec.affinity",
+        "Too many: 257: must have at most 256 terms, with topologySpreadConstraints",
+    ),
+    (
         pod(topologySpreadConstraints=[{"maxSkew": 0, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]),
         "spec.topologySpreadConstraints[0].maxSkew",
         "must be greater than zero",
@@ -196,6 +210,7 @@ def test_a_pod_that_cannot_run_is_refused(given: Json, field: str, fragment: str
         pod(tolerations=[{"operator": "Exists"}, {"key": "a", "value": "b", "effect": ""}]),
         one(resources={"limits": {"nvidia.com/gpu": 1, "hugepages-2Mi": "4Mi"}}),
         pod(terminationGracePeriodSeconds=-5),
+        pod(topologySpreadConstraints=[SPREAD] * 156, affinity={"podAffinity": {PREFERRED: [WISH] * 100}}),
     ],
 )  # fmt: skip
 def test_a_pod_that_can_is_not(given: Json) -> None:

@@ -13,10 +13,10 @@ import pytest
 from harness import eventually
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import FakeClock
+from paddlecloud.kube.worker import Worker
 from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds
 from paddlecloud.local.apiserver.housekeeping import namespaces
 from paddlecloud.local.apiserver.housekeeping.own_service import OwnService
-from paddlecloud.local.apiserver.housekeeping.worker import Worker
 from paddlecloud.local.apiserver.objects.admission import Admission, WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy.quota_keeper import QuotaKeeper

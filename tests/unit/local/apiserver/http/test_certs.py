@@ -39,7 +39,7 @@ def handshake(server: ssl.SSLContext, client: ssl.SSLContext, *, host: str = "lo
             left.do_handshake()
             left_done = True
         except ssl.SSLWantReadError:
-            pass  # the other side has not spoken yet
+            pass  # the other side has not sent anything yet
         try:
             right.do_handshake()
             right_done = True

@@ -171,7 +171,7 @@ async def test_a_client_that_leaves_is_noticed(place: Place, politely: bool) -> 
 @pytest.mark.parametrize(
     "words", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\xff\xff" + os.urandom(70_000), b"\x00"]
 )
-async def test_who_does_not_speak_tls_is_turned_away_and_harms_nobody(
+async def test_a_client_without_tls_is_refused_and_the_others_are_served(
     place: Place, monkeypatch: pytest.MonkeyPatch, words: bytes
 ) -> None:
     monkeypatch.setattr(tls, "AGREEMENT", 0.1)

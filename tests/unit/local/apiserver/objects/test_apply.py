@@ -87,7 +87,7 @@ def test_the_entry_says_apply_and_when() -> None:
     }
 
 
-def test_metadata_of_kinds_whose_schema_does_not_speak_of_it_merges_as_everywhere() -> None:
+def test_metadata_of_kinds_whose_schema_does_not_declare_it_merges_as_everywhere() -> None:
     live = put(None, widget(metadata={"finalizers": ["a"], "labels": {"x": "1"}}), "a")
     both = put(live, widget(metadata={"finalizers": ["b"], "labels": {"y": "1"}}), "b")
     assert both["metadata"]["finalizers"] == ["a", "b"]

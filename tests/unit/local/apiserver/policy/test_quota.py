@@ -138,6 +138,13 @@ def test_every_name_belongs_to_a_collection(name: str, collection: str) -> None:
 
 # --- scopes ---
 
+KEEPS_OTHERS_AWAY = {
+    "podAntiAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {}, "namespaceSelector": {}}
+        ]
+    }
+}
 AFFINE = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"namespaces": ["other"]}]}}
 
 
@@ -152,6 +159,7 @@ AFFINE = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"n
         ("BestEffort", pod(container(limit_memory="1Gi")), False),
         ("NotBestEffort", pod(container(cpu="1")), True),
         ("CrossNamespacePodAffinity", pod(affinity=AFFINE), True),
+        ("CrossNamespacePodAffinity", pod(affinity=KEEPS_OTHERS_AWAY), True),
         ("CrossNamespacePodAffinity", pod(), False),
         ("Unheard", pod(), False),
     ],
@@ -243,6 +251,12 @@ def test_other_kinds_are_named_with_their_group() -> None:
     assert message.startswith(
         'deployments.apps "d" is forbidden: exceeded quota: q, requested: count/deployments.apps=1'
     )
+
+
+def test_a_quota_without_room_for_them_refuses_pods_that_keep_those_of_others_away() -> None:
+    none = quota("apart", scopes=["CrossNamespacePodAffinity"], pods=0)
+    assert "exceeded quota: apart" in str(refusal(none, new=pod(affinity=KEEPS_OTHERS_AWAY)))
+    assert refusal(none, new=pod()) is None
 
 
 def test_only_growth_is_refused() -> None:

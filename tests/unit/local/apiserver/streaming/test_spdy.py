@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 from harness import PATIENCE
 from paddlecloud.kube.errors import InternalError
-from paddlecloud.local.apiserver.streaming import spdy
+from paddlecloud.local.apiserver.streaming import backlog, port_forward, spdy
 from paddlecloud.local.apiserver.streaming.port_forward import Forwarder
-from paddlecloud.local.apiserver.streaming.spdy_connection import LARGEST, MAX_STREAMS, UNREAD, Connection, Stream
+from paddlecloud.local.apiserver.streaming.spdy_connection import LARGEST, MAX_STREAMS, Connection, Stream
 
 texts = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=20)
 headers = st.dictionaries(texts.map(str.lower), texts, max_size=5)
@@ -112,7 +113,7 @@ class Pipe:
     def say(self, data: bytes) -> None:
         self.inbox.put_nowait(data)
 
-    async def hear(self) -> spdy.Frame:
+    async def receive(self) -> spdy.Frame:
         while not self._frames:
             self._frames += self._decoder.feed(await asyncio.wait_for(self.outbox.get(), PATIENCE))
         return self._frames.pop(0)
@@ -128,7 +129,7 @@ class Ends:
     async def open(self, number: int = 1, *, fin: bool = False) -> Stream:
         self.pipe.say(self.pipe.encoder.syn_stream(number, {"streamtype": "data"}, fin=fin))
         stream = await asyncio.wait_for(self.opened.get(), PATIENCE)
-        assert await self.pipe.hear() == spdy.Frame(spdy.SYN_REPLY, number, headers={})
+        assert await self.pipe.receive() == spdy.Frame(spdy.SYN_REPLY, number, headers={})
         return stream
 
 
@@ -146,49 +147,63 @@ async def test_a_stream_carries_bytes_both_ways_and_ends_on_both_sides(ends: End
     ends.pipe.say(spdy.data_frame(1, b"to you"))
     assert await stream.read() == b"to you"
     await stream.write(b"x" * (LARGEST + 1))
-    sizes = [len((await ends.pipe.hear()).data), len((await ends.pipe.hear()).data)]
+    sizes = [len((await ends.pipe.receive()).data), len((await ends.pipe.receive()).data)]
     assert sizes == [LARGEST, 1]
     ends.pipe.say(spdy.data_frame(1, b"", fin=True))
     assert await stream.read() == b""
     await stream.finish()
-    assert (await ends.pipe.hear()).fin
+    assert (await ends.pipe.receive()).fin
     with pytest.raises(ConnectionError):
         await stream.write(b"after the end")
 
 
 async def test_pings_are_answered_and_answers_are_not(ends: Ends) -> None:
     ends.pipe.say(spdy.ping(2) + spdy.ping(7))
-    assert await ends.pipe.hear() == spdy.Frame(spdy.PING, 0, value=7)
+    assert await ends.pipe.receive() == spdy.Frame(spdy.PING, 0, value=7)
 
 
 async def test_a_stream_that_was_reset_ends_its_reader(ends: Ends) -> None:
     stream = await ends.open()
     ends.pipe.say(spdy.data_frame(1, b"lost") + spdy.reset(1, 5))
     ends.pipe.say(spdy.ping(1))
-    await ends.pipe.hear()
+    await ends.pipe.receive()
     with pytest.raises(ConnectionError):
         await stream.read()
 
 
 async def test_a_stream_nobody_reads_stops_the_connection_until_somebody_does(ends: Ends) -> None:
     stream = await ends.open()
-    for _ in range(UNREAD + 1):
-        ends.pipe.say(spdy.data_frame(1, b"more"))
+    for _ in range(2):
+        ends.pipe.say(spdy.data_frame(1, bytes(backlog.MOST)))
     ends.pipe.say(spdy.ping(9))
     for _ in range(50):
         await asyncio.sleep(0)
     assert ends.pipe.outbox.empty()
     await stream.read()
-    assert (await ends.pipe.hear()).value == 9
+    assert (await ends.pipe.receive()).value == 9
+
+
+async def test_the_streams_of_a_connection_hold_a_megabyte_together_until_they_are_reset(ends: Ends) -> None:
+    numbers = range(1, 16, 2)
+    opened = [await ends.open(number) for number in numbers]
+    for number in numbers:
+        ends.pipe.say(spdy.data_frame(number, bytes(backlog.MOST // 4)))
+    ends.pipe.say(spdy.ping(9))
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert ends.pipe.outbox.empty()
+    for stream in opened[:4]:
+        stream.abort()
+    assert (await ends.pipe.receive()).value == 9
 
 
 async def test_streams_the_client_may_not_open_are_reset(ends: Ends) -> None:
     ends.pipe.say(ends.pipe.encoder.syn_stream(2, {}))
-    assert (await ends.pipe.hear()).kind == spdy.RST_STREAM
+    assert (await ends.pipe.receive()).kind == spdy.RST_STREAM
     for number in range(1, 2 * MAX_STREAMS, 2):
         await ends.open(number)
     ends.pipe.say(ends.pipe.encoder.syn_stream(2 * MAX_STREAMS + 1, {}))
-    assert await ends.pipe.hear() == spdy.Frame(spdy.RST_STREAM, 2 * MAX_STREAMS + 1, value=3)
+    assert await ends.pipe.receive() == spdy.Frame(spdy.RST_STREAM, 2 * MAX_STREAMS + 1, value=3)
 
 
 @pytest.mark.parametrize("last_frame", [spdy.go_away(0), b""], ids=["goes away", "just leaves"])
@@ -200,22 +215,56 @@ async def test_when_the_client_leaves_its_streams_break(ends: Ends, last_frame: 
         await stream.read()
 
 
+@asynccontextmanager
+async def dial_nobody(port: int) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    raise InternalError(f"nobody listens on {port}")
+    yield  # the form of a context, which is never entered
+
+
 async def test_pairs_of_streams_without_a_name_are_found_by_their_numbers() -> None:
     """As clients older than the `requestid` header have it: an error stream, then its data stream, two numbers on."""
     pipe = Pipe()
 
-    async def dial(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        raise InternalError(f"nobody listens on {port}")
-
-    running = asyncio.ensure_future(Forwarder(pipe, dial).run())
+    running = asyncio.ensure_future(Forwarder(pipe, dial_nobody).run())
     opened = [("error", 1, 80), ("error", 5, 81), ("data", 7, 81), ("data", 3, 80)]
     for role, number, port in opened:
         pipe.say(pipe.encoder.syn_stream(number, {"streamtype": role, "port": str(port)}))
     reported = {}
     while len(reported) < 2:
-        frame = await pipe.hear()
+        frame = await pipe.receive()
         if frame.data:
             reported[frame.stream] = frame.data
     assert reported == {1: b"nobody listens on 80", 5: b"nobody listens on 81"}
     pipe.say(b"")
     await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_streams_that_are_reset_before_they_have_a_pair_are_not_kept_without_end() -> None:
+    pipe = Pipe()
+    running = asyncio.ensure_future(Forwarder(pipe, dial_nobody).run())
+    for number in range(1, 2 * MAX_STREAMS + 4, 2):
+        named = {"streamtype": "error", "port": "80", "requestid": str(number)}
+        pipe.say(pipe.encoder.syn_stream(number, named) + spdy.reset(number, 5))
+    await asyncio.wait_for(running, PATIENCE)
+
+
+async def test_a_client_that_breaks_off_leaves_no_connection_to_a_pod_that_does_not_read() -> None:
+    done = asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reader._transport.pause_reading()  # type: ignore[attr-defined]
+        await done.wait()
+        writer.close()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+        reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+        writer.write(bytes(16 * 1024 * 1024))  # more than the machine keeps for a reader that does not read
+
+        async def broken() -> bytes:
+            raise ConnectionResetError
+
+        async def ignored(*_: bytes) -> None: ...
+
+        await asyncio.wait_for(port_forward.join(reader, writer, broken, ignored, ignored), PATIENCE)
+        await asyncio.wait_for(writer.wait_closed(), PATIENCE)
+        done.set()

@@ -87,14 +87,14 @@ def _environment(path: str, container: Object) -> list[Cause]:
         name = entry.get("name", "")
         if not name:
             found.append(required(f"{place}.name"))
-        elif not name.isascii() or not name.isprintable() or "=" in name:
-            detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
-            found.append(invalid(f"{place}.name", name, detail))
+        else:
+            found += _variable_name(f"{place}.name", name)
         source = entry.get("valueFrom")
         if source is not None:
             found += _env_source(f"{place}.valueFrom", source, has_value=bool(entry.get("value")))
     for index, entry in enumerate(container.get("envFrom") or ()):
         place = f"{path}.envFrom[{index}]"
+        found += _variable_name(f"{place}.prefix", entry.get("prefix") or "")
         sources = one_of(entry, ("configMapRef", "secretRef"))
         if not sources:
             found.append(invalid(place, "", "must specify one of: `configMapRef` or `secretRef`"))
@@ -103,6 +103,13 @@ def _environment(path: str, container: Object) -> list[Cause]:
         elif not entry[sources[0]].get("name"):
             found.append(required(f"{place}.{sources[0]}.name"))
     return found
+
+
+def _variable_name(path: str, name: str) -> list[Cause]:
+    if name.isascii() and name.isprintable() and "=" not in name:
+        return []
+    detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
+    return [invalid(path, name, detail)]
 
 
 def _env_source(path: str, source: Object, *, has_value: bool) -> list[Cause]:

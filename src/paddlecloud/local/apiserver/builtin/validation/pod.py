@@ -18,6 +18,7 @@ from paddlecloud.local.apiserver.builtin.validation.container import (
     resources,
     restart_rules,
 )
+from paddlecloud.local.apiserver.builtin.validation.ephemeral import ephemeral_rules
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     in_range,
     label_selector,
@@ -30,6 +31,9 @@ from paddlecloud.local.apiserver.objects.metadata import label_name_problems
 from paddlecloud.local.apiserver.schema.causes import Cause, duplicate, forbidden, invalid, required
 
 _MAX_INT32 = 2**31 - 1
+MOST_RULES = 256
+"""Terms of affinity and constraints on spreading, all together. kube-apiserver has no limit, and no scheduler inside:
+here each of them is compared with all pods whenever room becomes free."""
 _PROJECTIONS = ("secret", "downwardAPI", "configMap", "serviceAccountToken", "clusterTrustBundle", "podCertificate")
 _NAMED_SOURCES = (
     ("hostPath", "path"),
@@ -42,6 +46,8 @@ _NAMED_SOURCES = (
 
 def validate_pod(new: Object, old: Object | None) -> list[Cause]:
     found = pod_spec("spec", new.get("spec") or {})
+    if old is None and (new.get("spec") or {}).get("ephemeralContainers"):
+        found.append(forbidden("spec.ephemeralContainers", "cannot be set on create"))
     if old is not None and not found:
         found = pod_update(new["spec"], old.get("spec") or {})
     return found
@@ -53,6 +59,8 @@ def validate_pod_template(new: Object, _: Object | None) -> list[Cause]:
 
 def pod_template(path: str, template: Object) -> list[Cause]:
     found = labels(f"{path}.metadata.labels", (template.get("metadata") or {}).get("labels") or {})
+    if (template.get("spec") or {}).get("ephemeralContainers"):
+        found.append(forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template"))
     return found + pod_spec(f"{path}.spec", template.get("spec") or {})
 
 
@@ -63,8 +71,11 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
     mounted = {volume.get("name") for volume in spec.get("volumes") or ()}
     taken: set[str] = set()
     for kind in ("containers", "initContainers", "ephemeralContainers"):
+        others = set(taken)
         for index, container in enumerate(spec.get(kind) or ()):
             place = f"{path}.{kind}[{index}]"
+            if kind == "ephemeralContainers":
+                found += ephemeral_rules(place, container, others)
             found += container_rules(place, container, mounted, taken)
             found += restart_rules(place, kind, container)
     found += resources(f"{path}.overhead", {"limits": spec.get("overhead")})  # quotas and the scheduler add it up
@@ -83,6 +94,10 @@ def pod_spec(path: str, spec: Object) -> list[Cause]:
         found.append(required(f"{path}.dnsConfig.nameservers", detail))
     found += _host_ports(path, spec)
     found += _tolerations(f"{path}.tolerations", spec.get("tolerations") or [])
+    count = _rules_of_placement(spec)
+    if count > MOST_RULES:
+        why = f"Too many: {count}: must have at most {MOST_RULES} terms, with topologySpreadConstraints"
+        return [*found, (f"{path}.affinity", "FieldValueTooMany", why)]
     found += _affinity(f"{path}.affinity", spec.get("affinity") or {})
     for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
         place = f"{path}.topologySpreadConstraints[{index}]"
@@ -198,6 +213,15 @@ def _tolerations(path: str, tolerations: list[Object]) -> list[Cause]:
     return found
 
 
+def _rules_of_placement(spec: Object) -> int:
+    affinity = spec.get("affinity") or {}
+    kinds = [affinity.get(kind) or {} for kind in ("nodeAffinity", "podAffinity", "podAntiAffinity")]
+    hard = [kind.get("requiredDuringSchedulingIgnoredDuringExecution") or () for kind in kinds]
+    soft = [kind.get("preferredDuringSchedulingIgnoredDuringExecution") or () for kind in kinds]
+    terms = [rules.get("nodeSelectorTerms") or () if isinstance(rules, dict) else rules for rules in hard]
+    return sum(map(len, (*terms, *soft, spec.get("topologySpreadConstraints") or ())))
+
+
 def _affinity(path: str, affinity: Object) -> list[Cause]:
     found: list[Cause] = []
     node = affinity.get("nodeAffinity") or {}
@@ -298,7 +322,7 @@ def _lasting(toleration: Object) -> frozenset[tuple[str, str]]:
 
 def _fixed_part(spec: Object, old: Object) -> Object:
     fixed = copy.copy(spec)
-    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates"):
+    for name in ("activeDeadlineSeconds", "tolerations", "schedulingGates", "ephemeralContainers"):
         fixed.pop(name, None)
     for kind in ("containers", "initContainers"):
         if kind in fixed:

@@ -1,0 +1,256 @@
+"""`pdc pipeline ls, show, logs, diff, cache` and `retry, stop, resume`: runs that there are."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from paddlecloud.cli import times
+from paddlecloud.cli.failures import CONFLICT, INTERRUPTED, NOT_FOUND, OK, CliError, attempting
+from paddlecloud.cli.objects import members, outcome, targets
+from paddlecloud.cli.objects.placing import ObjectRef
+from paddlecloud.cli.render import output, table
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import Object
+from paddlecloud.pipelines import names
+from paddlecloud.pipelines.runs import actions, states
+
+_METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_PAGE = "500"
+
+
+def run_ls(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    with attempting("list runs"):
+        if fmt.name:
+            found = session.api.do(session.api.client.list(names.WORKFLOWS, session.scope, limit=100)).items
+            output.print_objects(session, found, fmt, single=False)
+            return OK
+        rows = _metadata(session)
+    if not rows:
+        session.note(f"no runs in {f'namespace {session.scope}' if session.scope else 'any namespace'}")
+        return OK
+    rows.sort(key=_age_order, reverse=True)
+    now = time.time()
+    lines = [
+        (
+            *([obj["metadata"]["namespace"]] if session.scope is None else []),
+            obj["metadata"]["name"],
+            (obj["metadata"].get("annotations") or {}).get(names.RUN_NAME, ""),
+            states.phase_of(obj) or "Pending",
+            times.age(obj["metadata"]["creationTimestamp"], now),
+        )
+        for obj in rows
+    ]
+    columns = (*(["namespace"] if session.scope is None else []), "name", "run", "status", "age")
+    sys.stdout.write(table.render(columns, lines))
+    return OK
+
+
+def _metadata(session: Session) -> list[Object]:
+    """Names, labels and times alone: the status of a large run has a megabyte."""
+    query = {"limit": _PAGE}
+    found: list[Object] = []
+    while True:
+        page = session.api.json(names.WORKFLOWS.path(session.scope), query=query, accept=_METADATA)
+        found += page.get("items") or []
+        more = (page.get("metadata") or {}).get("continue")
+        if not more:
+            return found
+        query = {**query, "continue": more}
+
+
+def _age_order(obj: Object) -> tuple[str, int]:
+    """Times have seconds; of those that began in the same one the API server's own order decides."""
+    meta = obj["metadata"]
+    version = str(meta.get("resourceVersion") or "")
+    return str(meta["creationTimestamp"]), int(version) if version.isdigit() else 0
+
+
+def run_show(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli.render import pipeline_graph
+    from paddlecloud.sdk.pipelines import steps_of
+
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    with attempting(f"show {_asked(args)}"):
+        workflow = _find(session, _word(args))
+        if args.watch and not states.is_over(workflow):
+            from paddlecloud.cli.commands.pipeline_start import follow
+
+            try:
+                workflow = follow(session, workflow, timeout=None, quiet=bool(fmt.name))
+            except KeyboardInterrupt:
+                return INTERRUPTED
+        steps = session.api.do(steps_of(session.api.client, workflow))
+    if fmt.name:
+        output.print_report(session, "PipelineRun", pipeline_graph.report(workflow, [step.report() for step in steps]))
+    else:
+        session.print(pipeline_graph.page(session, workflow, steps, time.time()))
+    return OK
+
+
+def run_logs(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli.render.log_lines import Writer
+    from paddlecloud.sdk.logs import Options, merged
+
+    fmt = output.parse_format(args.output, ("", "json"))
+    args.rank, args.all_ranks = None, True  # a workflow's pods are steps, not ranks
+    step = args.words[1] if len(args.words) > 1 else ""
+    with attempting(f"read the logs of {_asked(args)}"):
+        workflow = _find(session, _word(args))
+        place = ObjectRef(names.WORKFLOWS, workflow["metadata"]["name"], session.namespace)
+        writer = Writer(session, as_json=fmt.name == "json")
+        options = Options(tail=args.tail)
+        ended = outcome.finished(workflow) if args.follow else None
+        if args.follow and ended is None:
+            from paddlecloud.cli.render.follow import Printer
+
+            return Printer(session, place, writer, options, only=lambda one: not step or _is_step(one, step)).run(
+                workflow
+            )
+        found = members.lives_of(session, workflow)
+        chosen = [one for one in found if not step or _is_step(one, step)]
+        if not chosen:
+            known = ", ".join(sorted({one.tag for one in found})) or "no pods"
+            raise CliError(
+                f"{place.display} has no pod of step {step!r}" if step else f"{place.display} has no pods",
+                why=f"it has: {known}",
+                next=f"pdc pipeline show {place.name}",
+                exit_code=NOT_FOUND,
+            )
+        started = [one for one in chosen if one.kept_in or one.started()]
+        writer.introduce(started)
+        for line in session.api.each(merged(session.api.client, started, options)):
+            writer.write(line)
+    return ended.exit_code if ended else OK
+
+
+def _is_step(one: members.Member, step: str) -> bool:
+    """By its whole path or its last part: `train`, `loop(0:a).train`."""
+    return one.tag == step or one.tag.rpartition(".")[2] == step
+
+
+def run_diff(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.pipelines.runs.comparison import differences
+    from paddlecloud.sdk.pipelines import steps_of
+
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    with attempting(f"compare {args.words[0]} with {args.words[1]}"):
+        first, second = (_find(session, word) for word in args.words)
+        steps = [session.api.do(steps_of(session.api.client, each)) for each in (first, second)]
+    found = differences(first, second, *steps)
+    if fmt.name:
+        body = {"runs": [each["metadata"]["name"] for each in (first, second)]}
+        output.print_report(session, "PipelineDiff", {**body, "differences": [each._asdict() for each in found]})
+    elif not found:
+        session.print("no difference")
+    else:
+        columns = ("what", first["metadata"]["name"], second["metadata"]["name"])
+        rows = [(each.where, _short(each.before), _short(each.after)) for each in found]
+        sys.stdout.write(table.render(columns, rows))
+    return OK
+
+
+def run_cache(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli.render import pipeline_graph
+    from paddlecloud.pipelines.runs import record
+
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    with attempting(f"read the cache of {_asked(args)}"):
+        workflow = _find(session, _word(args))
+        reasons = _cache_misses(session, workflow)
+    steps = [step for step in record.steps(workflow) if step.is_leaf or step.cache_key]
+    rows = [(step.name, *pipeline_graph.cache_words(step, reasons.get(step.id, ""))) for step in steps]
+    if fmt.name:
+        body = [{"step": name, "cache": word, "key": key, "why": why} for name, word, key, why in rows]
+        output.print_report(session, "PipelineCache", {"run": workflow["metadata"]["name"], "steps": body})
+    else:
+        sys.stdout.write(table.render(("step", "cache", "key", "why"), rows))
+    return OK
+
+
+def _cache_misses(session: Session, workflow: Object) -> dict[str, str]:
+    """Why steps missed, by their ids: compared with those of earlier runs, which are read one at a time."""
+    from paddlecloud.pipelines.runs import cache_misses
+
+    if not cache_misses.missed(workflow):
+        return {}
+    api = session.api
+    return cache_misses.reasons(
+        workflow,
+        (
+            api.do(api.client.get(names.WORKFLOWS, name, session.namespace))
+            for name in cache_misses.earlier_runs(workflow, _metadata(session))
+        ),
+    )
+
+
+Act = Callable[[Client, Object], Coroutine[Any, Any, None]]
+
+
+def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
+    def act(session: Session, args: argparse.Namespace) -> int:
+        fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+        with attempting(f"{args.action} {args.words[0]}"):
+            workflow = _find(session, args.words[0])
+            name = workflow["metadata"]["name"]
+            try:
+                session.api.do(call(session.api.client, workflow))
+            except actions.NotPossible as error:
+                raise CliError(
+                    f"workflow/{name} cannot be {done}",
+                    why=str(error),
+                    next=f"pdc pipeline show {name}",
+                    exit_code=CONFLICT,
+                ) from error
+        if fmt.name:
+            output.print_report(session, "PipelineAction", {"run": name, "result": done})
+        else:
+            session.print(f"workflow/{name} {done}")
+        return OK
+
+    return act
+
+
+def _find(session: Session, word: str) -> Object:
+    """The run of a name; without one the newest of the namespace."""
+    if not word:
+        found = _metadata(session)
+        if not found:
+            raise CliError(
+                f"there are no runs in namespace {session.namespace}",
+                next="pdc pipeline run FILE",
+                exit_code=NOT_FOUND,
+            )
+        word = max(found, key=_age_order)["metadata"]["name"]
+    name = targets.name_in(session.api, word, names.WORKFLOWS)
+    return session.api.do(session.api.client.get(names.WORKFLOWS, name, session.namespace))
+
+
+def _word(args: argparse.Namespace) -> str:
+    return str(args.words[0]) if args.words else ""
+
+
+def _asked(args: argparse.Namespace) -> str:
+    return _word(args) or "the newest run"
+
+
+def _short(value: object) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+RUN: dict[str, Callable[[Session, argparse.Namespace], int]] = {
+    "ls": run_ls,
+    "show": run_show,
+    "logs": run_logs,
+    "diff": run_diff,
+    "cache": run_cache,
+    "retry": _act("retried", actions.retry),
+    "stop": _act("stopped", actions.stop),
+    "resume": _act("resumed", actions.resume),
+}

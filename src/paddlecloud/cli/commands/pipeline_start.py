@@ -1,0 +1,185 @@
+"""`pdc pipeline run` and `schedule`: a file becomes a run, or one that is repeated."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from paddlecloud.cli import times
+from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.objects.placing import ObjectRef
+from paddlecloud.cli.objects.waiting import DeadlineError, until
+from paddlecloud.cli.render import output, pipeline_graph, table
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.resource import Object
+from paddlecloud.pipelines import names
+from paddlecloud.pipelines.runs import record, schedule, starting, states
+from paddlecloud.pipelines.runs.package import Package, PackageError
+from paddlecloud.pipelines.runs.submission import RunRequest
+from paddlecloud.sdk import pipelines as sdk
+from paddlecloud.sdk.compiling import CompileError
+
+
+def run_file(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    file = args.words[0]
+    found = _read(args, file)
+    request = _request(session, args, found)._replace(run_id=str(uuid.uuid4()))
+    with attempting(f"run {file}"), _readable(file):
+        made = session.api.do(starting.start(session.api.client, found, request, suffix=sdk.suffix()))
+    name = made["metadata"]["name"]
+    if not fmt.name:
+        session.note(f"workflow/{name} created in namespace {session.namespace}")
+    if args.no_wait:
+        ended = made
+    else:
+        try:
+            ended = follow(session, made, timeout=args.timeout, quiet=bool(fmt.name))
+        except KeyboardInterrupt:
+            session.note(
+                f"no longer waiting; it goes on: pdc pipeline show {name} -w. To stop it: pdc pipeline stop {name}"
+            )
+            return INTERRUPTED
+    if fmt.name:
+        output.print_objects(session, [output.without_managed_fields(ended)], fmt, single=True)
+    elif args.no_wait:
+        session.print(f"workflow/{name}")
+    return conclude(session, ended) if not args.no_wait else 0
+
+
+def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: bool = False) -> Object:
+    """Show the steps as they go until the run has ended; its last state."""
+    meta = workflow["metadata"]
+    place = ObjectRef(names.WORKFLOWS, meta["name"], meta["namespace"])
+    view = pipeline_graph.Live(session, quiet=quiet)
+
+    def look(now: Object | None) -> Object | None:
+        if now is None:
+            raise CliError(f"{place.display} was deleted before it had ended", exit_code=JOB_FAILED)
+        view.show(now, record.steps(now))
+        return now if states.is_over(now) else None
+
+    try:
+        return until(session.api, place, look, timeout=timeout)
+    except DeadlineError as late:
+        phase = states.phase_of(late.last) if late.last else "gone"
+        raise CliError(
+            f"{place.display} has not ended within {timeout:g} s",
+            why=f"it is {phase or 'Pending'}",
+            next=f"pdc pipeline show {place.name}",
+            exit_code=TIMEOUT,
+        ) from late
+    finally:
+        view.end()
+
+
+def conclude(session: Session, workflow: Object) -> int:
+    """The last line, and the exit code of how it ended."""
+    name, failure = workflow["metadata"]["name"], states.failure(workflow)
+    if failure:
+        raise CliError(f"workflow/{name} failed", why=failure, next=f"pdc pipeline logs {name}", exit_code=JOB_FAILED)
+    if not session.args.output:
+        session.print(f"workflow/{name} {states.phase_of(workflow).lower()}")
+    return 0
+
+
+def run_schedule(session: Session, args: argparse.Namespace) -> int:
+    if not args.words:
+        return _list_schedules(session, args)
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    file = args.words[0]
+    if args.all_namespaces:
+        raise UsageError("a schedule belongs to one namespace", next="leave -A out, or name one with -n")
+    try:
+        trigger = schedule.read(cron=args.cron or "", interval=f"{args.every:.0f}" if args.every else "")
+    except schedule.ScheduleError as error:
+        raise UsageError(str(error), next=f'pdc pipeline schedule {file} --cron "0 9 * * *"') from None
+    found = _read(args, file)
+    request = _request(session, args, found)._replace(recurring_id=str(uuid.uuid4()))
+    with attempting(f"schedule {file}"), _readable(file):
+        call = starting.schedule(session.api.client, found, request, trigger, suffix=sdk.suffix())
+        made = session.api.do(call)
+    if fmt.name:
+        output.print_objects(session, [output.without_managed_fields(made)], fmt, single=True)
+    else:
+        session.print(f"cronworkflow/{made['metadata']['name']} created: {trigger.schedule}")
+        session.note(f"to end it: pdc delete cronworkflow/{made['metadata']['name']}")
+    return 0
+
+
+def _list_schedules(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    if args.parameter or args.cron or args.every:
+        raise UsageError("there is no FILE to schedule", next='pdc pipeline schedule FILE --cron "0 9 * * *"')
+    with attempting("list schedules"):
+        found = session.api.do(session.api.client.list(names.CRON_WORKFLOWS, session.scope)).items
+    if fmt.name:
+        output.print_objects(session, found, fmt, single=False)
+        return 0
+    if not found:
+        session.note(f"nothing is scheduled in {session.scope or 'any namespace'}")
+        return 0
+    now = time.time()
+    rows = [
+        (
+            each["metadata"]["name"],
+            (each["metadata"].get("annotations") or {}).get(names.DISPLAY_NAME, ""),
+            schedule.of_spec(each["spec"]).schedule,
+            bool(each["spec"].get("suspend")),
+            times.age((each.get("status") or {}).get("lastScheduledTime"), now),
+        )
+        for each in found
+    ]
+    sys.stdout.write(table.render(("name", "pipeline", "schedule", "suspended", "last run"), rows))
+    return 0
+
+
+def _read(args: argparse.Namespace, file: str) -> Package:
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"there is no file {file}", next="pdc pipeline run FILE.py, or a compiled FILE.yaml")
+    with _readable(file):
+        return sdk.read(path, function=args.function or "", python=args.python or "")
+
+
+@contextmanager
+def _readable(file: str) -> Iterator[None]:
+    try:
+        yield
+    except CompileError as error:
+        raise InputError(
+            f"{file} cannot be compiled", why=str(error), next="--python PATH of an environment with kfp"
+        ) from error
+    except PackageError as error:
+        raise InputError(f"{file} cannot be run", why=str(error)) from error
+    except OSError as error:
+        raise InputError(f"cannot read {file}", why=str(error.strerror)) from error
+
+
+def _request(session: Session, args: argparse.Namespace, found: Package) -> RunRequest:
+    return RunRequest(
+        name=args.name or found.name,
+        namespace=session.namespace,
+        parameters=_parameters(args.parameter or ()),
+        service_account=args.service_account or "",
+    )
+
+
+def _parameters(given: list[str] | tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not name:
+            raise UsageError(f'"{each}" is not NAME=VALUE', next="-p epochs=3")
+        if name in found:
+            raise UsageError(f"parameter {name} is given twice", next=f"-p {name}=VALUE once")
+        found[name] = value
+    return found
+
+
+RUN = {"run": run_file, "schedule": run_schedule}

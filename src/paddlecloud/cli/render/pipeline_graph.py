@@ -1,0 +1,156 @@
+"""A run of a pipeline as text: its steps in the order of the graph, indented by their groups; live on a terminal."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+
+from paddlecloud.cli import phrases
+from paddlecloud.cli.control_characters import visible
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.times import age
+from paddlecloud.kube.resource import Object
+from paddlecloud.kube.times import human_duration, parse_rfc3339
+from paddlecloud.pipelines import names
+from paddlecloud.pipelines.runs import states
+from paddlecloud.pipelines.runs.record import Step
+
+SIGNS = {
+    "Succeeded": ("✓", "green"), "Failed": ("✗", "red"), "Error": ("✗", "red"), "Running": ("●", "cyan"),
+    "Pending": ("○", "yellow"), "Skipped": ("-", "yellow"), "Omitted": ("-", "yellow"),
+}  # fmt: skip
+LONGEST = 100
+"""Characters of a message in the graph; `-o json` has all of it."""
+SHOWN = 200
+"""Steps of a graph that is drawn live."""
+
+
+def page(session: Session, workflow: Object, steps: Sequence[Step], now: float) -> str:
+    """What `show` prints: the run, its parameters, the graph."""
+    meta, status = workflow["metadata"], workflow.get("status") or {}
+    annotations = meta.get("annotations") or {}
+    run_name = str(annotations.get(names.RUN_NAME) or meta["name"])
+    called = f" ({visible(run_name)})" if run_name != meta["name"] else ""
+    rows = [
+        ("pipeline-run", f"{meta['name']}{called}"),
+        ("pipeline-status", f"{_status(session, workflow)}{_took(status, now)}"),
+        ("pipeline-why", visible(states.failure(workflow))),
+        ("pipeline-parameters", ", ".join(_parameters(workflow))),
+    ]
+    language = phrases.preferred()
+    lines = [f"{phrases.say(language, key)}{text}" for key, text in rows if text]
+    return "\n".join([*lines, "", *graph(session, steps, now)])
+
+
+def _parameters(workflow: Object) -> list[str]:
+    given = ((workflow.get("spec") or {}).get("arguments") or {}).get("parameters") or ()
+    return [
+        f"{each['name']}={_cut(visible(str(each.get('value', ''))), 60)}"
+        for each in given
+        if each["name"] != names.LAUNCHER_PARAMETER
+    ]
+
+
+def graph(session: Session, steps: Sequence[Step], now: float) -> list[str]:
+    """One line for each step. Groups that only hold one run's steps, such as the root, are left out."""
+    shown = [step for step in steps if step.depth > 0 or step.is_leaf]
+    return [_line(session, step, now) for step in shown]
+
+
+def report(workflow: Object, steps: list[Object]) -> Object:
+    meta, status = workflow["metadata"], workflow.get("status") or {}
+    return {
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "run": (meta.get("annotations") or {}).get(names.RUN_NAME, ""),
+        "runId": (meta.get("labels") or {}).get(names.RUN_ID) or meta.get("uid", ""),
+        "phase": states.phase_of(workflow) or "Pending",
+        "message": states.failure(workflow),
+        "startedAt": status.get("startedAt"),
+        "finishedAt": status.get("finishedAt"),
+        "steps": steps,
+    }
+
+
+def cache_words(step: Step, why: str = "") -> tuple[str, str, str]:
+    """Of a step: hit, miss or none; its key; why it was not answered from the cache, as far as it is known."""
+    if step.cache_hit:
+        return "hit", step.cache_key, ""
+    if step.cache_key:
+        unknown = "no earlier step had this key: an input, the program or the image is new"
+        return "miss", step.cache_key, visible(why) or unknown
+    return "–", "", "the pipeline does not cache this step"
+
+
+class Live:
+    """The graph while it changes. On a terminal it is drawn anew; elsewhere each step has a line when it changes."""
+
+    def __init__(self, session: Session, *, quiet: bool = False) -> None:
+        self._session = session
+        self._terminal = sys.stderr.isatty()
+        self._quiet = quiet
+        self._drawn = 0
+        self._phases: dict[str, str] = {}
+
+    def show(self, workflow: Object, steps: Sequence[Step]) -> None:
+        if self._quiet:
+            return
+        if self._terminal:
+            self._draw(graph(self._session, steps, time.time())[-SHOWN:])
+            return
+        for step in steps:
+            if step.is_leaf and self._phases.get(step.id) != step.phase:
+                self._phases[step.id] = step.phase
+                self._session.note(f"{step.name}: {step.phase}{f' ({_cut(step.message)})' if step.message else ''}")
+
+    def end(self) -> None:
+        self._drawn = 0
+
+    def _draw(self, lines: list[str]) -> None:
+        import shutil
+
+        rows = shutil.get_terminal_size().lines - 1
+        lines = lines[-rows:]
+        back = f"\x1b[{self._drawn}A\x1b[J" if self._drawn else ""
+        sys.stderr.write(back + "".join(f"{line}\n" for line in lines))
+        sys.stderr.flush()
+        self._drawn = len(lines)
+
+
+def _line(session: Session, step: Step, now: float) -> str:
+    sign, colour = SIGNS.get(step.phase, ("?", "yellow"))
+    took = _seconds(step, now)
+    words = [f"{'  ' * max(step.depth - 1, 0)}{session.paint(sign, colour)} {visible(step.name)}"]
+    if took is not None and step.is_leaf:
+        words.append(human_duration(took))
+    if step.cache_hit:
+        words.append("cached")
+    if step.message:
+        words.append(_cut(visible(step.message)))
+    return "  ".join(words)
+
+
+def _seconds(step: Step, now: float) -> float | None:
+    if step.seconds is not None:
+        return step.seconds
+    try:
+        return now - parse_rfc3339(step.started) if step.phase == "Running" else None
+    except ValueError:  # it has not begun
+        return None
+
+
+def _status(session: Session, workflow: Object) -> str:
+    phase = states.phase_of(workflow) or "Pending"
+    return session.paint(phase, SIGNS.get(phase, ("", "yellow"))[1])
+
+
+def _took(status: Object, now: float) -> str:
+    if not status.get("startedAt"):
+        return ""
+    end = status.get("finishedAt")
+    return f" after {age(status['startedAt'], parse_rfc3339(end))}" if end else f" for {age(status['startedAt'], now)}"
+
+
+def _cut(text: str, most: int = LONGEST) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"

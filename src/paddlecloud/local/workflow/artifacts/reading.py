@@ -1,0 +1,80 @@
+"""`GET …/workflows/NAME/artifacts`: what the steps of a workflow stored in the built-in repository.
+
+Without a query it answers the list; with `node=ID&name=NAME` the artifact itself, as it is stored (a tar with gzip
+unless its archive strategy is another one). `path=…` is a file inside an artifact that is a folder. A cluster has no
+such subresource: there an artifact is read from the artifact store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import BinaryIO
+
+from paddlecloud.api.argo_nodes import BadPacking, unpacked
+from paddlecloud.kube import errors
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.apiserver.api import Handler
+from paddlecloud.local.apiserver.http.negotiation import encode
+from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
+from paddlecloud.local.apiserver.objects.verbs import Verbs
+from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.workflow.artifacts.locations import key_of
+from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.nodes import readable
+
+CHUNK = 1 << 18
+
+
+def handler(verbs: Verbs, repository: Repository) -> Handler:
+    async def read(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
+        if info.verb != "get":
+            raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}/artifacts")
+        workflow = verbs.get(kind, info.namespace, info.name).object
+        stored = _stored(workflow)
+        node, name = request.query.get("node"), request.query.get("name")
+        if not node and not name:
+            items = await asyncio.to_thread(_listed, repository, info.namespace, stored)
+            return Response(body=encode({"kind": "ArtifactList", "apiVersion": "argoproj.io/v1alpha1", "items": items}))
+        found = next((each for each in stored if each["node"] == node and each["name"] == name), None)
+        if found is None:
+            raise errors.NotFound(f"workflow {info.name} has no artifact {name!r} of a node {node!r} in its repository")
+        inside = request.query.get("path") or ""
+        try:
+            content = await asyncio.to_thread(repository.opened, info.namespace, found["key"], inside)
+        except IsADirectoryError:
+            what = "is a folder: name a file in it with path=…"
+            raise errors.NotFound(f"artifact {name!r} of node {node!r} {what}") from None
+        if content is None:
+            raise errors.NotFound(f"artifact {name!r} of node {node!r} is no longer stored")
+        return Response(stream=_content(content), content_type="application/octet-stream")
+
+    return read
+
+
+def _stored(workflow: Object) -> list[Object]:
+    try:
+        status = unpacked(workflow).get("status")
+    except BadPacking as why:
+        raise errors.Invalid(f"workflow {workflow['metadata']['name']}: {why}") from why
+    nodes = readable(status.get("nodes") if isinstance(status, dict) else None)
+    return [
+        {"node": node["id"], "name": artifact["name"], "key": key, "deleted": bool(artifact.get("deleted"))}
+        for node in nodes.values()
+        for artifact in (node.get("outputs") or {}).get("artifacts") or ()
+        if (key := key_of(artifact)) is not None
+    ]
+
+
+def _listed(repository: Repository, namespace: str, stored: list[Object]) -> list[Object]:
+    listed = []
+    for each in stored:
+        record = repository.record(namespace, each["key"]) or {}
+        listed.append({**each, "digest": record.get("digest", ""), "size": record.get("size")})
+    return listed
+
+
+async def _content(file: BinaryIO) -> AsyncIterator[bytes]:
+    with file as content:
+        while piece := await asyncio.to_thread(content.read, CHUNK):
+            yield piece

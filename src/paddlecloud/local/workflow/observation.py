@@ -1,0 +1,82 @@
+"""Nodes follow their pods: phases, messages, outputs, daemons and containers of sets. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from paddlecloud.kube.plan import Delete
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.local.workflow import container_set, pod_state
+from paddlecloud.local.workflow.nodes import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED, Node, has_pod, is_over
+from paddlecloud.local.workflow.operation import DEEPEST, Operation
+
+_OVER = (SUCCEEDED, FAILED, ERROR)
+_ATTEMPT = re.compile(r"\(\d+\)$")
+
+
+def observe_pods(operation: Operation) -> None:
+    for node in operation.nodes:
+        if not has_pod(node) or (is_over(node) and not node.get("daemoned")):
+            continue
+        found = operation.observed.pods.get(node["id"])
+        if found is not None:
+            _observe_pod(operation, node, found)
+            container_set.observe(operation.nodes, node, found)
+        elif node["phase"] == RUNNING or node.get("hostNodeName"):
+            node.pop("daemoned", None)
+            operation.nodes.mark(node, ERROR, "pod deleted")
+        if is_over(node) and not node.get("daemoned"):
+            container_set.end(operation.nodes, node)
+
+
+def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
+    phase, message, more = pod_state.observe(found, operation.observed.reports.get(node["id"]))
+    if node["type"] == "HTTP":
+        (more.get("outputs") or {}).pop("exitCode", None)  # of a request that Argo's agent makes there is none
+        message = pod_state.said_by_main(found) or message
+    finished = more.pop("finishedAt", None)
+    node.update({key: value for key, value in more.items() if value})
+    if phase in _OVER:
+        node.pop("daemoned", None)
+        if finished:
+            node["finishedAt"] = finished
+    if phase in (PENDING, RUNNING) and not message:
+        node.pop("message", None)
+    operation.nodes.mark(node, phase, message)
+    if phase in (PENDING, RUNNING) and operation.stopped_because and not _is_handler(operation, node):
+        _delete(operation, found)
+        node.pop("daemoned", None)
+        operation.nodes.mark(node, FAILED, operation.stopped_because)
+
+
+def _delete(operation: Operation, pod: Object) -> None:
+    meta = pod["metadata"]
+    if not meta.get("deletionTimestamp"):
+        operation.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+
+
+def end_daemons(operation: Operation, boundary: Node | None = None) -> None:
+    """As Argo's `killDaemonedChildren`: daemons end with the template in which they were begun, and have succeeded."""
+    for node in operation.nodes:
+        if not node.get("daemoned") or (boundary is not None and node.get("boundaryID") != boundary["id"]):
+            continue
+        if has_pod(node) and (found := operation.observed.pods.get(node["id"])) is not None:
+            _delete(operation, found)
+        node.pop("daemoned")
+        operation.nodes.mark(node, SUCCEEDED)
+
+
+def _is_handler(operation: Operation, node: Node) -> bool:
+    """Exit handlers go on when a workflow is stopped; when it is terminated they end as well."""
+    if operation.spec.get("shutdown") == "Terminate":
+        return False
+    outer: Node | None = node
+    for _ in range(DEEPEST + 2):
+        if outer is None:
+            return False
+        name = _ATTEMPT.sub("", outer["name"])
+        found = operation.nodes.find(name) or outer
+        if name.endswith(".onExit") and (found.get("nodeFlag") or {}).get("hooked"):
+            return True
+        outer = operation.nodes.by_id.get(outer.get("boundaryID", ""))
+    return False

@@ -1,0 +1,421 @@
+"""One pass over a workflow: from its entrypoint down, what is due is begun and what is over is noted.
+
+The tree of nodes is walked anew in each pass, as Argo's operator does; a node that is over is not entered again. What a
+template of each kind does is in `steps`, `dag`, `pods`; retries in `retries`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.resource import Object
+from paddlecloud.local.workflow import container_set, memoization, retries
+from paddlecloud.local.workflow.artifacts.locations import REPOSITORY
+from paddlecloud.local.workflow.artifacts.repositories import with_archive_location
+from paddlecloud.local.workflow.expressions.budget import Work
+from paddlecloud.local.workflow.image_commands import with_commands
+from paddlecloud.local.workflow.limits import MOST_BEGUN, Allowance, TooLarge
+from paddlecloud.local.workflow.locks import Holding
+from paddlecloud.local.workflow.loops import text_in
+from paddlecloud.local.workflow.metrics import Metering, WorkflowPlan
+from paddlecloud.local.workflow.names import node_id, pod_name
+from paddlecloud.local.workflow.nodes import (
+    ERROR,
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    Node,
+    Nodes,
+    has_ended,
+    has_failed,
+    has_pod,
+    is_over,
+    readable,
+)
+from paddlecloud.local.workflow.observed import Observed
+from paddlecloud.local.workflow.place import Place, described_by, shown_as
+from paddlecloud.local.workflow.pod import pod_for
+from paddlecloud.local.workflow.templates import (
+    POD_KINDS,
+    Holder,
+    Library,
+    Template,
+    TemplateError,
+    kind_of,
+    processed,
+    stored_templates,
+    substituted,
+    templates_of,
+    with_defaults,
+    with_timeout,
+)
+from paddlecloud.local.workflow.variables import UnresolvedVariable, substitute
+
+_RESULT = re.compile(r"(?:steps|tasks)(?:\.|\[\\?['\"])([\w-]+)(?:\\?['\"]\])?\.outputs\.result\b")
+LOCK_WAIT = 10.0
+"""Seconds between two passes that wait for a lock. A lock that is released brings a pass at once; a higher limit does
+not."""
+_NOT_OF_PODS = ("templates", "arguments", "hooks", "onExit", "templateDefaults")
+DEEPEST = 100
+"""Templates inside templates, as Argo's default."""
+
+NOT_CARRIED_OUT = (TemplateError, UnresolvedVariable, ValueError, OverflowError)
+
+NODE_TYPES = {
+    "steps": "Steps",
+    "dag": "DAG",
+    "suspend": "Suspend",
+    "plugin": "Plugin",
+    **dict.fromkeys(POD_KINDS, "Pod"),
+    "http": "HTTP",
+}
+
+
+class Operation:
+    def __init__(
+        self, workflow: Object, spec: Mapping[str, Any], observed: Observed, nodes: Nodes, now: float, work: Work
+    ) -> None:
+        self.workflow = workflow
+        self.spec = spec
+        self.observed = observed
+        self.nodes = nodes
+        self.now = now
+        self.plan = WorkflowPlan()
+        before = workflow.get("status") or {}
+        began = parse_rfc3339(before["startedAt"]) if before.get("startedAt") else now
+        self.metering = Metering(readable(before.get("nodes")), began, now)
+        self.allowance = Allowance()
+        self._work = work
+        self._known = len(nodes.by_id)
+        self.repository: Object = REPOSITORY
+        """`status.artifactRepositoryRef`"""
+        self.variables: dict[str, Any] = {}
+        self.artifacts: dict[str, dict[str, Any]] = {}
+        """Of the whole workflow, by their whole name."""
+        self.active_pods = sum(_is_active(node) for node in nodes)
+        self._active_below: Counter[str] | None = None
+        self._results: dict[str, frozenset[str]] = {}
+        self._substituted: Mapping[str, Any] | None = None
+        self._lock_message = ("", "")
+        self.stopped_because = self._why_stopped()
+        self.holding = Holding(workflow, nodes, observed.locks)
+        self.errors: dict[str, str] = {}
+        """Why templates could not be carried out in this pass, by the names of their nodes: what Argo's
+        `executeTemplate` returns as an error, beside the node."""
+        self.stored = stored_templates(workflow)
+        """Templates of other objects, as they were when they were first used."""
+
+    def _why_stopped(self) -> str:
+        """Somebody stopped the workflow, or its time is over: nothing begins any more but exit handlers."""
+        if strategy := self.spec.get("shutdown"):
+            return f"Stopped with strategy '{strategy}'"
+        lasts = self.spec.get("activeDeadlineSeconds")
+        began = (self.workflow.get("status") or {}).get("startedAt")
+        if lasts is None or not began:
+            return ""
+        left = parse_rfc3339(began) + float(lasts) - self.now
+        if left > 0:
+            self.plan.requeue_after(left)
+            return ""
+        return "Workflow exceeded its deadline"
+
+    def library(self) -> Library:
+        """The templates of the workflow itself. As in Argo the merged spec of one with a reference has no name."""
+        refers = bool((self.workflow.get("spec") or {}).get("workflowTemplateRef"))
+        scope = "local/" if refers else f"local/{self.name}"
+        return Library(templates_of(self.spec), scope, self.observed.specs, self.stored)
+
+    @property
+    def name(self) -> str:
+        return str(self.workflow["metadata"]["name"])
+
+    def execute(
+        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, **flags: Any
+    ) -> Node | None:
+        """Carry out the template that a step, task or hook names. None: its turn has not come (parallelism)."""
+        node = self.nodes.find(name)
+        if node is not None and is_over(node) and not node.get("daemoned"):
+            if self.metering.ended_now(node):
+                self._meter(name, holder, place)
+            return node
+        if node is None and self.has_begun_enough():
+            return None
+        if node is not None and self.is_under_way(node):
+            return node
+        if place.depth > DEEPEST:
+            return self.fail(name, holder, place, "Maximum recursion depth exceeded")
+        try:
+            return self._execute(name, holder, arguments, place, **flags)
+        except TooLarge:
+            raise  # the whole workflow is
+        except NOT_CARRIED_OUT as why:
+            self.errors[name] = str(why)
+            return self.fail(name, holder, place, str(why))
+
+    def _execute(
+        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, **flags: Any
+    ) -> Node | None:
+        node = self.nodes.find(name)
+        template, library = place.library.find(holder)
+        template = with_defaults(template, self.spec.get("templateDefaults") or {})
+        kind = kind_of(template)
+        self.metering.note(node_id(self.name, name), template)
+        if (node is None or _waits_for_lock(node)) and self.stopped_because and not place.on_exit:
+            return self._stopped(name, holder, place)
+        if self._has_to_wait(template, node, place):
+            return node
+        self.allowance.take_text(text_in(arguments))
+        ready = self._processed(name, template, arguments)
+        flags["displayName"] = shown_as(ready)
+        if ready.get("synchronization") and not self._may_go_on(name, ready):
+            return self._wait_for_lock(name, ready, kind, holder, library, place, **flags)
+        if ready.get("memoize") and (node is None or "memoizationStatus" not in node):
+            flags["memoizationStatus"], outputs = memoization.found(ready["memoize"], self.observed.cache, self.now)
+            if outputs is not None:
+                return self._from_cache(name, ready, kind, holder, library, place, outputs, **flags)
+            if node is not None:
+                node["memoizationStatus"] = flags["memoizationStatus"]
+        if node is not None and node["phase"] == PENDING and not has_pod(node):
+            node |= {"phase": RUNNING, "startedAt": rfc3339(self.now)}
+        if node is None and self._retry_strategy(ready) is not None:
+            described = described_by(holder, place, ready)
+            node = self.nodes.add(name, "Retry", RUNNING, boundary=place.boundary, **described, **flags)
+        if self._retry_strategy(ready) is not None:
+            assert node is not None
+            return self._attempts(node, ready, kind, holder, library, place)
+        return self._carry_out(name, ready, kind, holder, library, place, **flags)
+
+    def _meter(self, name: str, holder: Holder, place: Place) -> None:
+        """The metrics of a node that was observed to be over."""
+        try:
+            template, _ = place.library.find(holder)
+        except TemplateError:
+            return  # it was deleted while its node ran
+        self.metering.note(node_id(self.name, name), with_defaults(template, self.spec.get("templateDefaults") or {}))
+
+    def has_begun_enough(self) -> bool:
+        """The rest is for the next pass. At least one node is begun in each: nothing waits for ever."""
+        begun = len(self.nodes.by_id) - self._known
+        enough = begun >= MOST_BEGUN or (begun > 0 and self._work.is_half_done)
+        if enough:
+            self.plan.requeue_after(0.0)
+        return enough
+
+    def is_under_way(self, node: Node) -> bool:
+        """Its pod is made, and all that is to be done is to observe it (`decide`): its template is not read again."""
+        if node["type"] == "Retry":
+            attempts = self.nodes.children(node)
+            return bool(attempts) and has_pod(attempts[-1]) and self.is_under_way(attempts[-1])
+        if not has_pod(node) or is_over(node):
+            return False
+        return node["phase"] != PENDING or node["id"] in self.observed.pods
+
+    def fail(self, name: str, holder: Holder, place: Place, message: str) -> Node:
+        node = self.nodes.find(name)
+        if node is not None:
+            return self.nodes.mark(node, ERROR, message)
+        described = described_by(holder, place, {})
+        return self.nodes.add(name, "Skipped", ERROR, boundary=place.boundary, message=message, **described)
+
+    def _may_go_on(self, name: str, template: Template) -> bool:
+        """Whether a node has the locks of its template; the message for one that waits is on its node."""
+        own, waits_for, message = self.holding.take(template["synchronization"], node_id(self.name, name))
+        self._lock_message = waits_for, message
+        return own
+
+    def _from_cache(
+        self,
+        name: str,
+        template: Template,
+        kind: str,
+        holder: Holder,
+        library: Library,
+        place: Place,
+        outputs: dict[str, Any],
+        **flags: Any,
+    ) -> Node:
+        node = self.nodes.find(name)
+        if node is None:
+            described = described_by(holder, place, template)
+            node = self.nodes.add(name, NODE_TYPES[kind], PENDING, boundary=place.boundary, **described, **flags)
+        node |= {"memoizationStatus": flags["memoizationStatus"], "outputs": outputs}
+        return self.nodes.mark(node, SUCCEEDED)
+
+    def _wait_for_lock(
+        self, name: str, template: Template, kind: str, holder: Holder, library: Library, place: Place, **flags: Any
+    ) -> Node:
+        """The node is there and does nothing: its lock is taken, or it has it only once that is stored."""
+        node = self.nodes.find(name)
+        if node is None:
+            described = described_by(holder, place, template)
+            node_type = "Retry" if self._retry_strategy(template) is not None else NODE_TYPES[kind]
+            node = self.nodes.add(name, node_type, PENDING, boundary=place.boundary, **described, **flags)
+        waits_for, message = self._lock_message
+        node.pop("message", None)
+        node.pop("synchronizationStatus", None)
+        if waits_for:
+            node |= {"message": message, "synchronizationStatus": {"waiting": waits_for}}
+        self.plan.requeue_after(LOCK_WAIT if waits_for else 0.0)
+        return node
+
+    def _stopped(self, name: str, holder: Holder, place: Place) -> Node:
+        if (found := self.nodes.find(name)) is not None:
+            return self.nodes.mark(found, FAILED, self.stopped_because)
+        described = described_by(holder, place, {})
+        return self.nodes.add(
+            name, "Skipped", FAILED, boundary=place.boundary, message=self.stopped_because, **described
+        )
+
+    # One template
+
+    def _processed(self, name: str, template: Template, arguments: Mapping[str, Any]) -> Template:
+        local = {"node.name": name}
+        if kind_of(template) in POD_KINDS and self._retry_strategy(template) is None:
+            local["pod.name"] = pod_name(self.name, name, template.get("name", ""))
+        made = processed(template, arguments, {**self.variables, **local}, config_map=self.observed.config_map)
+        return with_timeout(made)
+
+    def _retry_strategy(self, template: Template) -> Mapping[str, Any] | None:
+        own: Mapping[str, Any] | None = template.get("retryStrategy")
+        return own if own is not None else self.spec.get("retryStrategy")
+
+    def _has_to_wait(self, template: Template, node: Node | None, place: Place) -> bool:
+        if (node is not None and not _waits_for_lock(node)) or kind_of(template) not in POD_KINDS:
+            return False
+        limit = self.spec.get("parallelism")
+        if limit is not None and self.active_pods >= int(limit):
+            return True
+        if place.parallelism is None:
+            return False
+        if self._active_below is None:
+            self._active_below = Counter(node.get("boundaryID", "") for node in self.nodes if _is_active(node))
+        return self._active_below[place.boundary] >= place.parallelism
+
+    def _attempts(
+        self, node: Node, template: Template, kind: str, holder: Holder, library: Library, place: Place
+    ) -> Node:
+        strategy = self._retry_strategy(template)
+        assert strategy is not None
+        attempts = self.nodes.children(node)
+        verdict = retries.judge(strategy, node, attempts, self.now, self.stopped_because)
+        if verdict.phase:
+            last = attempts[-1]
+            if last.get("outputs"):
+                node["outputs"] = last["outputs"]
+            if last.get("daemoned"):
+                node |= {key: last[key] for key in ("daemoned", "podIP") if key in last}
+            return self.nodes.mark(node, verdict.phase, verdict.message)
+        if verdict.wait is not None:
+            self.plan.requeue_after(verdict.wait)
+            node["message"] = verdict.message
+            return node
+        node.pop("message", None)
+        name = verdict.attempt
+        self.nodes.connect(node, name)
+        known = {**retries.variables(attempts, name), "pod.name": pod_name(self.name, name, template.get("name", ""))}
+        ready = substituted(template, {**self.variables, **known})
+        try:
+            made = self._carry_out(name, ready, kind, holder, library, place, nodeFlag={"retried": True})
+        except TooLarge:
+            raise
+        except NOT_CARRIED_OUT as why:
+            self.fail(name, holder, place, str(why))
+            if not retries.retries_errors(strategy):
+                raise
+            self.plan.requeue_after(0.0)
+            return node
+        if made is not None and has_ended(made):
+            return self._attempts(node, template, kind, holder, library, place)
+        return node
+
+    def _carry_out(
+        self, name: str, template: Template, kind: str, holder: Holder, library: Library, place: Place, **flags: Any
+    ) -> Node | None:
+        from paddlecloud.local.workflow import dag, steps, suspension
+
+        node = self.nodes.find(name)
+        if node is None and self._is_left_over(name):
+            return None
+        if kind in ("container", "script", "containerSet") and self._is_result_named(holder, place):
+            template = {**template, "capturesResult": True}
+        if node is None:
+            if kind not in NODE_TYPES:
+                raise TemplateError(f"template {template.get('name', '')}: {kind} is not served")
+            described = described_by(holder, place, template)
+            phase = PENDING if kind in POD_KINDS else RUNNING
+            node = self.nodes.add(name, NODE_TYPES[kind], phase, boundary=place.boundary, **described, **flags)
+        if template.get("failFast") and kind in ("steps", "dag") and self._has_failed_children(node):
+            return node
+        if kind == "steps":
+            return steps.carry_out(self, node, template, place.inside(library, node, template))
+        if kind == "dag":
+            return dag.carry_out(self, node, template, place.inside(library, node, template))
+        if kind == "suspend":
+            return suspension.carry_out(self, node, template)
+        if kind == "plugin":  # as Argo's agent, where no plugin is installed (workflow/executor/agent.go)
+            return self.nodes.mark(node, FAILED, "no plugin executed the template")
+        return self._pod(node, template)
+
+    def _has_failed_children(self, node: Node) -> bool:
+        """`failFast` of a template: nothing more begins below it, and once no pod is left it has failed."""
+        below = [each for each in self.nodes if each.get("boundaryID") == node["id"]]
+        flags = [each.get("nodeFlag") or {} for each in below]
+        if not any(has_failed(each) and not flag for each, flag in zip(below, flags, strict=True)):
+            return False
+        if not any(_is_active(each) for each in below):
+            why = "template has failed or errored children and failFast enabled"
+            for each in [each for each in below if each["type"] == "StepGroup" and not is_over(each)]:
+                self.nodes.mark(each, FAILED, why)
+            self.nodes.mark(node, FAILED, why)
+        return True
+
+    def _is_left_over(self, name: str) -> bool:
+        """`argo retry` takes nodes out of the status and deletes their pods: until a pod is gone, its node waits."""
+        pod = self.observed.pods.get(node_id(self.name, name))
+        return pod is not None and bool(pod["metadata"].get("deletionTimestamp"))
+
+    def _is_result_named(self, holder: Holder, place: Place) -> bool:
+        """As Argo's `hasOutputResultRef`: what a program prints is kept where another step names its result."""
+        if place.boundary not in self._results:
+            inner = [place.around.get(each) for each in ("steps", "dag", "outputs")]
+            texts = json.dumps(inner, ensure_ascii=False)
+            self._results[place.boundary] = frozenset(_RESULT.findall(texts))
+        return str(holder.get("name", "")).partition("(")[0] in self._results[place.boundary]
+
+    def _spec_for_pods(self) -> Mapping[str, Any]:
+        """As Argo's `substituteGlobalVariables`: any field of the workflow may name its variables."""
+        if self._substituted is None:
+            own = {key: value for key, value in self.spec.items() if key not in _NOT_OF_PODS}
+            self._substituted = substitute(own, self.variables, lenient=True)
+        return self._substituted
+
+    def _pod(self, node: Node, template: Template) -> Node:
+        """Its pod is observed before the walk (`decide`); here it is only made."""
+        if node["phase"] == PENDING and node["id"] not in self.observed.pods:
+            if node["id"] in self.observed.refused:
+                raise TemplateError(self.observed.refused[node["id"]])
+            name = pod_name(self.name, node["name"], template.get("name", ""))
+            self.active_pods += 1
+            if self._active_below is not None:
+                self._active_below[node.get("boundaryID", "")] += 1
+            template = with_commands(template, self.observed.programs)
+            known = {**self.variables, "pod.name": name}
+            template = with_archive_location(template, self.spec, self.repository, known)
+            self.plan.create.append(pod_for(self.workflow, self._spec_for_pods(), node, template))
+            if "containerSet" in template:
+                container_set.add_nodes(self.nodes, node, template)
+        return node
+
+
+def _is_active(node: Node) -> bool:
+    return has_pod(node) and node["phase"] in (PENDING, RUNNING) and not _waits_for_lock(node)
+
+
+def _waits_for_lock(node: Node) -> bool:
+    return node["phase"] == PENDING and bool((node.get("synchronizationStatus") or {}).get("waiting"))

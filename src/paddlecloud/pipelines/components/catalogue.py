@@ -1,0 +1,25 @@
+"""All components, and where their files lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paddlecloud.pipelines.components.declaration import Component, Set
+from paddlecloud.pipelines.components.launchers import LAUNCHERS
+from paddlecloud.pipelines.components.operators import OPERATORS
+
+COMPONENTS: tuple[Component, ...] = (*OPERATORS, *LAUNCHERS)
+FOLDER = Path(__file__).parent
+
+
+def path(component: Component) -> Path:
+    return FOLDER / component.set / f"{component.file}.yaml"
+
+
+def find(program: str) -> Component | None:
+    """The component that a launcher's name stands for."""
+    return next((one for one in COMPONENTS if one.launcher == program), None)
+
+
+def of_set(name: Set) -> tuple[Component, ...]:
+    return tuple(one for one in COMPONENTS if one.set == name)

@@ -1,0 +1,131 @@
+"""The edge of every launcher: flags, connection, signals, time-out, outputs and exit codes.
+
+Exit codes: 0 done, 1 the step failed, 2 bad flags, 124 its time is over, 143 its run was stopped (as for any program
+that SIGTERM ended).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from paddlecloud.kube import config
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import ApiError, ConfigError
+from paddlecloud.kube.http import HttpTransport
+from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.pipelines.components.catalogue import COMPONENTS, find
+from paddlecloud.pipelines.components.image import IMAGE
+from paddlecloud.pipelines.launchers import configure, dataset, serving, single, training, uploads, visualdl
+from paddlecloud.pipelines.launchers.arguments import Values, parse
+from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.step import MANAGER, Step
+from paddlecloud.storage.errors import StorageError
+
+FAILED, TIMED_OUT, STOPPED = 1, 124, 143
+TAKE_BACK_SECONDS = 20.0
+"""Of the thirty that Kubernetes gives a pod after SIGTERM."""
+
+WITH_CLUSTER: dict[str, Callable[[Step, Values], Awaitable[dict[str, str]]]] = {
+    "dataset": dataset.run,
+    "training": training.run,
+    "modelhub": uploads.modelhub,
+    "serving": serving.run,
+    "sampleset": single.sampleset,
+    "samplejob": single.samplejob,
+    "paddlejob": single.paddlejob,
+    "elasticserving": single.elasticserving,
+    "visualdl": visualdl.run,
+}
+ALONE: dict[str, Callable[[Values], dict[str, str]]] = {
+    "configure": configure.run,
+    "uploader": uploads.uploader,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    component = find(arguments[0]) if arguments else None
+    if component is None or component.image:
+        known = ", ".join(sorted(one.launcher for one in COMPONENTS if not one.image))
+        print(f"usage: python -m paddlecloud.pipelines.launchers NAME …, NAME being one of {known}", file=sys.stderr)
+        return 2
+    values, files = parse(component, arguments[1:])
+    try:
+        if component.launcher in ALONE:
+            outputs = ALONE[component.launcher](values)
+        else:
+            limit = values.number("timeout_minutes") * 60.0
+            outputs = asyncio.run(carry_out(WITH_CLUSTER[component.launcher], values, limit))
+    except asyncio.TimeoutError:  # since Python 3.11 an OSError too
+        print(f"error: not done after {values.number('timeout_minutes')} minutes", file=sys.stderr, flush=True)
+        return TIMED_OUT
+    except (StepFailed, ApiError, ConfigError, StorageError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr, flush=True)
+        return FAILED
+    except asyncio.CancelledError:
+        return STOPPED
+    for name, file in files.items():
+        write_output(Path(file), outputs.get(name, ""))
+    return 0
+
+
+def write_output(file: Path, text: str) -> None:
+    """Engines name files in folders that may or may not exist."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+async def carry_out(
+    program: Callable[[Step, Values], Awaitable[dict[str, str]]], values: Values, limit: float
+) -> dict[str, str]:
+    """Run a launcher with its time-out; what it started is deleted when that passes or SIGTERM arrives."""
+    settings = config.load()
+    client = Client(HttpTransport(settings), field_manager=MANAGER)
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        run, image = identity(await own_pod(client, settings.namespace))
+        step = Step(client, run=run, image=image, report=report)
+        try:
+            return await asyncio.wait_for(program(step, values), limit)
+        except (asyncio.CancelledError, asyncio.TimeoutError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: None)
+            await asyncio.wait_for(step.take_back(), TAKE_BACK_SECONDS)
+            raise
+    finally:
+        await client.close()
+
+
+def report(text: str) -> None:
+    print(text, flush=True)
+
+
+async def own_pod(client: Client, namespace: str) -> Object | None:
+    """The pod that this runs in; None outside of a cluster, or without the right to read it."""
+    try:
+        return await client.get(PODS, os.environ.get("HOSTNAME") or socket.gethostname(), namespace)
+    except ApiError:
+        return None
+
+
+def identity(pod: Object | None) -> tuple[str, str]:
+    """Which run this is, the same for all attempts of it, and the launcher's image.
+
+    Argo owns the pods of a workflow. Without such a pod every start is a run of its own.
+    """
+    owners = (pod or {}).get("metadata", {}).get("ownerReferences") or ()
+    run = next((str(one["uid"]) for one in owners if one.get("kind") == "Workflow"), uuid.uuid4().hex)
+    containers = (pod or {}).get("spec", {}).get("containers") or ()
+    images = [str(one["image"]) for one in containers if "paddlecloud/pipeline" in str(one.get("image"))]
+    return run, images[0] if images else IMAGE
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+"""`training`: a PaddleJob, then two Jobs that export and pack the model, with VisualDL beside them.
+
+Finished jobs are deleted at the very end: a launcher that starts again in the same run finds the stages that are done
+and does not train twice.
+"""
+
+from __future__ import annotations
+
+from paddlecloud.api import names
+from paddlecloud.kube.resource import Object
+from paddlecloud.pipelines.launchers import suites, verdicts, visualdl
+from paddlecloud.pipelines.launchers.arguments import Values
+from paddlecloud.pipelines.launchers.dataset import SET
+from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
+from paddlecloud.pipelines.launchers.step import Step, Wanted
+
+PACKER = "registry.baidubce.com/paddleflow-public/serving:v0.6.2"
+"""With the converter of Paddle Serving."""
+
+
+async def run(step: Step, values: Values) -> dict[str, str]:
+    stages, board = plan(values)
+    action, name = values.text("action"), values.text("name")
+    if action == "delete":
+        for wanted in (*reversed(stages), *board):
+            await step.remove(wanted)
+        return {"model_path": ""}
+    shown = [(one, await step.ensure(action, one)) for one in board]  # curves are of use while they grow
+    for stage in stages:
+        await step.carry_out(action, stage)
+    for one, current in shown:
+        await _wait_for_board(step, one, current)
+    for stage in stages:
+        await step.remove(stage)
+    return {"model_path": f"{TASK_CENTER}/{name}.tar.gz" if values.switch("need_convert") else ""}
+
+
+async def _wait_for_board(step: Step, wanted: Wanted, current: Object) -> None:
+    """A training that succeeded is not lost because nobody can look at its curves."""
+    try:
+        await step.wait(wanted, current)
+    except StepFailed as error:
+        step.report(f"warning: {error}; the trained model is not affected")
+
+
+def plan(values: Values) -> tuple[list[Wanted], list[Wanted]]:
+    """The stages in their order, and VisualDL's objects. Refuses what cannot work before anything starts."""
+    name, namespace, claim = values.text("name"), values.text("namespace"), values.text("pvc_name")
+    check_folder_name("name", name)
+    check_folder_name("dataset", values.text("dataset"))
+    suite = suites.find(values.text("project"))
+    training = _training(values)
+    if training.visualdl and values.number("worker_replicas") != 1:
+        raise StepFailed("use_visualdl: VisualDL shows the training of one worker; set worker_replicas to 1")
+    if values.switch("need_convert") and not values.switch("save_inference"):
+        raise StepFailed("need_convert: only an exported model can be packed; set save_inference too")
+    stages = [paddle_job(values, suite.train(training))]
+    limits = _limits(training.gpus)
+    if values.switch("save_inference"):
+        exporter = _container("export", values.text("image"), suite.export(training), limits)
+        stages.append(job(f"{name}-inference-convert", namespace, exporter, claim))
+    if values.switch("need_convert"):
+        stages.append(job(f"{name}-serving-convert", namespace, _container("pack", PACKER, suites.pack(name)), claim))
+    return stages, _board(name, namespace, claim) if training.visualdl else []
+
+
+def _training(values: Values) -> suites.Training:
+    return suites.Training(
+        config=values.text("config_path"),
+        changes=suites.changes(values.text("config_changes")),
+        pretrained_url=values.text("pretrain_model"),
+        dataset=values.text("dataset"),
+        train_label=values.text("train_label"),
+        test_label=values.text("test_label"),
+        workers=values.number("worker_replicas"),
+        gpus=values.number("gpu_per_node"),
+        visualdl=values.switch("use_visualdl"),
+    )
+
+
+def paddle_job(values: Values, command: str) -> Wanted:
+    name, image = values.text("name"), values.text("image")
+    worker = _container(name, image, command, _limits(values.number("gpu_per_node")))
+    worker["volumeMounts"] = [
+        {"name": "dshm", "mountPath": "/dev/shm"},  # noqa: S108 - the container's own
+        {"name": TASK_VOLUME, "mountPath": TASK_CENTER},
+    ]
+    volumes = [{"name": "dshm", "emptyDir": {"medium": "Memory"}}, task_volume(values.text("pvc_name"))]
+    spec = {
+        "cleanPodPolicy": "Never",  # the launcher reads their log to its end, then deletes the job with them
+        "withGloo": 1,
+        "intranet": "PodIP",
+        "sampleSetRef": {"name": SET, "mountPath": suites.DATA_CENTER},
+        "worker": {
+            "replicas": values.number("worker_replicas"),
+            "template": {"spec": {"containers": [worker], "volumes": volumes}},
+        },
+    }
+    if servers := values.number("ps_replicas"):
+        server = _container(name, image, command)
+        server["volumeMounts"] = [{"name": TASK_VOLUME, "mountPath": TASK_CENTER}]
+        pod = {"containers": [server], "volumes": [task_volume(values.text("pvc_name"))]}
+        spec["ps"] = {"replicas": servers, "template": {"spec": pod}}
+    made = body(names.PADDLEJOB, name, values.text("namespace"), spec)
+    return Wanted(made, verdicts.PADDLEJOB, pods=f"{names.JOB_LABEL}={name}", once=True)
+
+
+def _board(name: str, namespace: str, claim: str) -> list[Wanted]:
+    board = f"{name}-visualdl"
+    server = visualdl.server(
+        board,
+        namespace,
+        claim=claim,
+        mount_path=TASK_CENTER,
+        logdirs=[f"{suites.MODELS}/vdl"],
+        flags=[],
+        port=visualdl.PORT,
+    )
+    return [visualdl.service(board, namespace, visualdl.PORT), server]
+
+
+def _container(name: str, image: str, command: str, limits: Object | None = None) -> Object:
+    made: Object = {"name": name, "image": image, "command": ["/bin/bash", "-c", command]}
+    if limits:
+        made["resources"] = {"limits": limits}
+    return made
+
+
+def _limits(gpus: int) -> Object | None:
+    return {"nvidia.com/gpu": gpus} if gpus else None

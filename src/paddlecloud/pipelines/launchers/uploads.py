@@ -1,0 +1,67 @@
+"""`modelhub` and `uploader`: a packed model into the model store.
+
+`uploader` does it where the volume is mounted, `modelhub` runs it in a Job that mounts the volume.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from paddlecloud.kube.resource import Object
+from paddlecloud.pipelines.launchers import model_store
+from paddlecloud.pipelines.launchers.arguments import Values
+from paddlecloud.pipelines.launchers.objects import TASK_CENTER, check_folder_name, job
+from paddlecloud.pipelines.launchers.step import Step
+from paddlecloud.storage.credentials import Credentials
+
+SECRETS = ("model-center", "data-center")
+"""Secrets with the keys of the store, the first that there is; the original read the second."""
+
+
+def uploader(values: Values) -> dict[str, str]:
+    model, version = values.text("model_name"), values.text("version")
+    check_folder_name("model_name", model)
+    check_folder_name("version", version)
+    keys = Credentials(os.environ.get("MINIO_ACCESS_KEY", ""), os.environ.get("MINIO_SECRET_KEY", ""))
+    uri = model_store.upload(values.text("endpoint"), Path(values.text("model_file")), model, version, keys)
+    print(f"uploaded {uri}", flush=True)
+    return {"model_uri": uri}
+
+
+async def modelhub(step: Step, values: Values) -> dict[str, str]:
+    model, version = values.text("model_name"), values.text("model_version")
+    check_folder_name("model_name", model)
+    check_folder_name("model_version", version)
+    namespace, action = values.text("namespace"), values.text("action")
+    endpoint = values.text("endpoint")
+    secret, _ = await step.secret(namespace, *SECRETS)
+    container: Object = {
+        "name": "uploader",
+        "image": step.image,
+        "command": ["python", "-m", "paddlecloud.pipelines.launchers", "uploader"],
+        "args": [
+            f"--endpoint={endpoint}",
+            f"--model_file={TASK_CENTER}/{model}.tar.gz",
+            f"--model_name={model}",
+            f"--version={version}",
+        ],
+        "env": key_variables(secret, "MINIO"),
+    }
+    wanted = job(f"{values.text('name')}-model-hub", namespace, container, values.text("pvc_name"))
+    await step.carry_out(action, wanted)
+    if action != "delete":
+        await step.remove(wanted)
+    return {"model_uri": model_store.uri(endpoint, model, version)}
+
+
+def key_variables(secret: str, prefix: str) -> list[Object]:
+    """Variables with the keys of a Secret; none without one."""
+    return [
+        {
+            "name": f"{prefix}_{name.upper().replace('-', '_')}",
+            "valueFrom": {"secretKeyRef": {"name": secret, "key": name}},
+        }
+        for name in ("access-key", "secret-key")
+        if secret
+    ]

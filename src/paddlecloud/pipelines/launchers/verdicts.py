@@ -1,0 +1,90 @@
+"""Whether an object is where a step may go on: pure functions of the object.
+
+Conditions are found by their type, never by their place in the list: Kubernetes adds new ones (a Job has
+SuccessCriteriaMet before Complete), and no order is promised. A status of an earlier generation is not a verdict about
+the object as it is now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from paddlecloud.kube.resource import Object
+
+
+class Verdict(NamedTuple):
+    """`done` or failed, and why."""
+
+    done: bool
+    message: str = ""
+
+
+Judge = Callable[[Object], Verdict | None]
+"""None while it is still open."""
+
+
+def by_phase(done: Collection[str], failed: Collection[str]) -> Judge:
+    def judge(obj: Object) -> Verdict | None:
+        status = obj.get("status") or {}
+        phase = status.get("phase")
+        if not is_current(obj) or (phase not in done and phase not in failed):
+            return None
+        return Verdict(phase in done, str(status.get("message") or phase))
+
+    return judge
+
+
+def job(obj: Object) -> Verdict | None:
+    """Of batch/v1."""
+    if (failed := condition(obj, "Failed")) is not None:
+        return Verdict(False, str(failed.get("message") or failed.get("reason") or "Failed"))
+    return Verdict(True) if condition(obj, "Complete") is not None else None
+
+
+def deployment(obj: Object) -> Verdict | None:
+    """As `kubectl rollout status`: all pods are of the newest template and available."""
+    if not is_current(obj):
+        return None
+    late = condition(obj, "Progressing", status="False")
+    if late is not None and late.get("reason") == "ProgressDeadlineExceeded":
+        return Verdict(False, str(late.get("message") or "its pods did not become available in time"))
+    status, wanted = obj.get("status") or {}, int((obj.get("spec") or {}).get("replicas", 1))
+    updated, available = int(status.get("updatedReplicas") or 0), int(status.get("availableReplicas") or 0)
+    total = int(status.get("replicas") or 0)
+    return Verdict(True) if updated >= wanted and available >= wanted and total == updated else None
+
+
+def paddle_service(obj: Object) -> Verdict | None:
+    if not is_current(obj) or condition(obj, "Ready") is None:
+        return None
+    return Verdict(True, str((obj.get("status") or {}).get("url") or ""))
+
+
+SAMPLESET = by_phase(done=("Ready",), failed=("SyncFailed",))
+"""PartialReady is on the way to Ready: the original's launcher failed there."""
+SAMPLEJOB = by_phase(done=("Succeeded",), failed=("Failed",))
+PADDLEJOB = by_phase(done=("Succeed", "Completed"), failed=("Failed", "Terminated"))
+
+
+def is_current(obj: Object) -> bool:
+    """Whether the status is about the present generation; a kind that does not say is taken at its word."""
+    observed = (obj.get("status") or {}).get("observedGeneration")
+    return observed is None or int(observed) >= int(obj["metadata"].get("generation") or 0)
+
+
+def condition(obj: Object, kind: str, *, status: str = "True") -> Object | None:
+    for one in (obj.get("status") or {}).get("conditions") or ():
+        if one.get("type") == kind and one.get("status") == status:
+            return dict(one)
+    return None
+
+
+def progress(obj: Object) -> str:
+    """One line about where an object is, for the step's log; empty before it says anything."""
+    status = obj.get("status") or {}
+    said = [str(status[name]) for name in ("phase", "message") if status.get(name)]
+    if not said:
+        open_ = condition(obj, "Ready", status="False") or condition(obj, "Ready", status="Unknown") or {}
+        said = [str(open_[name]) for name in ("reason", "message") if open_.get(name)]
+    return ": ".join(dict.fromkeys(said))

@@ -1,0 +1,99 @@
+"""A pipeline of the user as a compiled package, made by the kfp that the user has installed.
+
+A file is compiled in a process of its own, by the interpreter of the user's environment: kfp's generations exclude each
+other, and what the file does when it is imported is no business of this process. A function is compiled here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+SECONDS = 300.0
+_PROGRAM = """
+import importlib.util, os, sys, warnings
+path, wanted, target = sys.argv[1:4]
+try:
+    import kfp
+    from kfp import compiler
+except ImportError as error:
+    sys.exit("kfp cannot be imported by %s: %s" % (sys.executable, error))
+warnings.simplefilter("ignore")
+sys.path[0:1] = [os.path.dirname(os.path.abspath(path))]
+spec = importlib.util.spec_from_file_location("pipeline_file", path)
+module = importlib.util.module_from_spec(spec)
+sys.modules["pipeline_file"] = module
+spec.loader.exec_module(module)
+def is_pipeline(value):
+    if type(value).__name__ == "GraphComponent":  # kfp 2
+        return True
+    return callable(value) and hasattr(value, "_component_human_name") and not hasattr(value, "component_spec")  # kfp 1
+found = {name: value for name, value in vars(module).items() if is_pipeline(value)}
+if wanted and wanted not in found:
+    sys.exit("%s has no pipeline function %s; it has: %s" % (path, wanted, ", ".join(sorted(found)) or "none"))
+if not wanted and len(found) != 1:
+    listed = ", ".join(sorted(found)) or "none"
+    sys.exit("%s must have one function with @dsl.pipeline, or name it (--function); it has: %s" % (path, listed))
+compiler.Compiler().compile(found[wanted] if wanted else next(iter(found.values())), target)
+"""
+
+
+class CompileError(Exception):
+    """The pipeline was not compiled; the text says why."""
+
+
+def compile_file(
+    path: Path, *, function: str = "", python: str = "", environ: Mapping[str, str] | None = None
+) -> bytes:
+    """`python` is the interpreter with kfp; by default that of the active environment."""
+    env = os.environ if environ is None else environ
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "pipeline.yaml"
+        # -B: a file that is changed within a second, to one of the same length, is not taken from __pycache__.
+        command = [python or interpreter(env), "-B", "-c", _PROGRAM, str(path), function, str(target)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=dict(env))
+        except subprocess.TimeoutExpired:
+            raise CompileError(f"{path} was not compiled within {SECONDS:g} s") from None
+        except OSError as error:
+            raise CompileError(f"cannot run {command[0]}: {error.strerror}") from error
+        if done.returncode != 0 or not target.exists():
+            raise CompileError(_last_lines(done.stderr) or f"{path} was not compiled, without a reason")
+        return target.read_bytes()
+
+
+def compile_function(function: Callable[..., Any]) -> bytes:
+    try:
+        from kfp import compiler
+    except ImportError as error:
+        raise CompileError(
+            "kfp is not installed: pip install kfp, of the generation that the pipeline needs"
+        ) from error
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "pipeline.yaml"
+        compiler.Compiler().compile(function, str(target))
+        return target.read_bytes()
+
+
+def interpreter(environ: Mapping[str, str]) -> str:
+    """The active environment's, else that of this program where it has kfp, else python3 on PATH."""
+    active = environ.get("VIRTUAL_ENV") or environ.get("CONDA_PREFIX")
+    if active and (Path(active) / "bin" / "python").exists():
+        return str(Path(active) / "bin" / "python")
+    from importlib.util import find_spec
+
+    if find_spec("kfp") is not None:
+        return sys.executable
+    return shutil.which("python3", path=environ.get("PATH")) or sys.executable
+
+
+def _last_lines(text: str) -> str:
+    """The message of a traceback, or what was written last: earlier lines are about kfp's own code."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    return "\n".join(lines[-3:])

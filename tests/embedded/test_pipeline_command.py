@@ -1,0 +1,212 @@
+"""`pdc pipeline` and `pc.pipelines` on a platform: run, look, compare, stop, retry, schedule, log in."""
+
+from __future__ import annotations
+
+import base64
+import json
+import stat
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+import paddlecloud as pc
+from harness import Kubectl, Target, until
+from paddlecloud.cli.failures import CONFLICT, INVALID, JOB_FAILED, NOT_FOUND, OK, USAGE
+from paddlecloud.cli.main import main
+from tools import kfp
+from unit.local.workloads.real import read
+
+Run = Callable[..., tuple[int, str, str]]
+WORKFLOW = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: greet-}
+spec:
+  entrypoint: main
+  arguments: {parameters: [{name: text, value: hello}]}
+  templates:
+  - name: main
+    steps:
+    - - {name: first, template: say, arguments: {parameters: [{name: text, value: begin}]}}
+    - - {name: second, template: say, arguments: {parameters: [{name: text, value: "{{workflow.parameters.text}}"}]}}
+  - name: say
+    inputs: {parameters: [{name: text}]}
+    container:
+      image: busybox
+      command: [sh, -c, 'echo "said $0"; test "$0" != fail', "{{inputs.parameters.text}}"]
+"""
+LONG = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {name: long}
+spec: {entrypoint: main, templates: [{name: main, container: {image: busybox, command: [sleep, "600"]}}]}
+"""
+PIPELINE = """
+from kfp import dsl
+@dsl.container_component
+def say(text: str):
+    return dsl.ContainerSpec(image="busybox", command=["echo", "said"], args=[text])
+@dsl.pipeline(name="greet")
+def greet(text: str = "hello", times: int = 1):
+    say(text=text)
+if __name__ == "__main__":
+    raise SystemExit("only imported")
+"""
+
+
+@pytest.fixture
+def run(main_context: None, namespace: str, capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        code = main(["-n", namespace, "pipeline", *arguments])
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def names_of(run: Run) -> list[str]:
+    return [line.split()[0] for line in run("ls")[1].splitlines()[1:]]
+
+
+def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    code, out, err = run("run", str(file))
+    assert (code, "second: Succeeded" in err) == (OK, True)
+    assert out.startswith("workflow/greet-")
+    code, _, err = run("run", str(file), "-p", "text=fail", "--name", "a bad one")
+    assert code == JOB_FAILED
+    assert "failed: second: main: Error (exit code 1)" in err
+    bad, good = names_of(run) if "a bad one" in run("ls")[1].splitlines()[1] else reversed(names_of(run))
+    code, out, _ = run("show", bad)
+    assert (code, "✓ first" in out, "✗ second" in out, "parameters:  text=fail" in out) == (OK, True, True, True)
+    shown = json.loads(run("show", f"wf/{good}", "-o", "json")[1])
+    by_name = {step["name"]: step for step in shown["steps"]}
+    assert by_name["second"]["inputs"] == {"text": "hello"}
+    assert by_name["second"]["image"] == "busybox"
+    assert by_name["second"]["timing"]["running"] is not None
+    assert run("logs", bad)[1].splitlines() == ["first  | said begin", "second | said fail"]
+    assert run("logs", bad, "second")[1] == "said fail\n"
+    assert run("logs", bad, "third")[0] == NOT_FOUND
+    out = run("diff", good, bad)[1]
+    assert ["parameters.text", "hello", "fail"] in [line.split() for line in out.splitlines()]
+    assert run("diff", good, good)[1] == "no difference\n"
+    assert run("cache", good)[1].splitlines()[1].split()[:2] == ["first", "–"]
+    assert run("retry", good)[0] == CONFLICT
+    assert run("retry", bad)[0] == OK
+    code, out, _ = run("show", bad, "-w")
+    assert (code, "✗ second" in out) == (OK, True)
+
+
+def test_a_step_that_missed_the_cache_says_what_was_different(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "greet.py"
+
+    def cache_of_a_run(source: str, text: str) -> dict[str, str]:
+        file.write_text(source)
+        assert run("run", str(file), "--python", str(kfp.python(2)), "-p", f"text={text}")[0] == OK
+        [step] = json.loads(run("cache", "-o", "json")[1])["steps"]
+        return {"cache": step["cache"], "why": step["why"]}
+
+    assert "has not run before" in cache_of_a_run(PIPELINE, "hi")["why"]
+    assert cache_of_a_run(PIPELINE, "hi") == {"cache": "hit", "why": ""}
+    assert cache_of_a_run(PIPELINE, "ho") == {"cache": "miss", "why": "text was 'hi', now 'ho'"}
+    changed = cache_of_a_run(PIPELINE.replace('"said"', '"says"'), "ho")
+    assert changed == {"cache": "miss", "why": "the component was changed: command was 'said', now 'says'"}
+
+
+def test_logs_and_images_of_a_run_outlive_its_pods(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW.replace("entrypoint: main", "entrypoint: main\n  podGC: {strategy: OnPodCompletion}"))
+    assert run("run", str(file))[0] == OK
+    [name] = names_of(run)
+    until(lambda: read(kubectl, "pods")["items"], [])
+    assert "said begin" in run("logs", name)[1]
+    shown = json.loads(run("show", name, "-o", "json")[1])
+    assert {step["image"] for step in shown["steps"] if step["type"] == "Pod"} == {"busybox"}
+
+
+def test_a_run_is_stopped_and_what_waits_is_resumed(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+    file = tmp_path / "long.yaml"
+    file.write_text(LONG)
+    assert run("run", str(file), "--no-wait")[0] == OK
+    [name] = names_of(run)
+    assert run("resume", name)[0] == CONFLICT
+    assert run("stop", name)[0] == OK
+    until(lambda: read(kubectl, f"workflow/{name}").get("status", {}).get("phase"), "Failed")
+    assert run("stop", name)[0] == CONFLICT
+    kubectl("create", "-f", "-", input=LONG.replace("name: long", "name: held").replace(
+        "container: {image: busybox, command: [sleep, \"600\"]}", "suspend: {}"))  # fmt: skip
+    until(lambda: read(kubectl, "workflow/held").get("status", {}).get("phase"), "Running")
+    assert run("resume", "held")[0] == OK
+    until(lambda: read(kubectl, "workflow/held")["status"]["phase"], "Succeeded")
+
+
+def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+    file, python = tmp_path / "greet.py", str(kfp.python(2))
+    file.write_text(PIPELINE)
+    assert run("run", str(file), "--python", python, "-p", "text=hi", "-p", "times=2")[0] == OK
+    [name] = names_of(run)
+    assert run("logs", name)[1] == "said hi\n"
+    code, _, err = run("run", str(file), "--python", python, "-p", "txet=hi")
+    assert (code, 'did you mean "text"?' in err) == (INVALID, True)
+    assert run("run", str(file), "--python", python, "--function", "gret")[0] == INVALID
+    assert run("schedule", str(file), "--python", python, "--every", "1h")[0] == OK
+    assert "@every 3600s" in run("schedule")[1]
+    assert read(kubectl, "cronworkflows")["items"][0]["spec"]["schedules"] == ["@every 3600s"]
+
+
+def test_what_is_wrong_on_the_command_line_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pod.yaml").write_text("kind: Pod")
+    (tmp_path / "greet.yaml").write_text(WORKFLOW)
+    for words, code, sentence in (
+        (("run",), USAGE, "takes FILE"),
+        (("run", "pod.yaml"), INVALID, "the kind is Pod"),
+        (("run", "greet.yaml", "-p", "text"), USAGE, "is not NAME=VALUE"),
+        (("run", "greet.yaml", "-p", "txt=1"), INVALID, 'did you mean "text"?'),
+        (("ls", "--cron", "x"), USAGE, "takes no --cron"),
+        (("schedule", "greet.yaml"), USAGE, "one of the two"),
+        (("schedule", "greet.yaml", "--cron", "0 */0 * * *"), USAGE, "is no cron schedule"),
+        (("show", "nobody"), NOT_FOUND, "nobody"),
+    ):
+        found, _, err = run(*words)
+        assert (found, sentence in err) == (code, True), (words, err)
+
+
+def test_login_gives_kfp_the_token_and_logout_takes_it_away(
+    run: Run,
+    platform_data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    admin = (platform_data / "pki" / "admin.token").read_text().strip()
+    assert main(["pipeline", "login"]) == OK
+    path = tmp_path / ".config" / "kfp" / "context.json"
+    held = json.loads(path.read_text())
+    token = held["client_authentication_header_value"].removeprefix("Bearer ")
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert claims["sub"] == "system:serviceaccount:kubeflow:pipeline-user"
+    assert claims["exp"] - claims["iat"] == 24 * 3600
+    assert admin not in path.read_text()
+    ends = datetime.fromtimestamp(claims["exp"], timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert f"a token for namespace kubeflow, which ends at {ends}" in capsys.readouterr().out
+    assert run("login")[0] == OK  # for another namespace
+    assert admin in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert run("logout")[0] == OK
+    assert "Bearer" not in path.read_text()
+
+
+def test_the_sdk_runs_a_file_and_waits_for_it(server: Target, namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    with pc.connect(kubeconfig=str(server.kubeconfig), namespace=namespace) as client:
+        run = pc.pipelines.run(file, {"text": "hi"}, client=client)
+        assert run.wait(timeout=60, check=True) == "Succeeded"
+        assert [step.outputs["exitCode"] for step in run.steps() if step.type == "Pod"] == ["0", "0"]
+        failing = pc.pipelines.run(file, {"text": "fail"}, client=client)
+        with pytest.raises(pc.JobFailed, match="second: main: Error"):
+            failing.wait(timeout=60, check=True)

@@ -1,0 +1,65 @@
+"""What one caller gets of the server at the same time, and what all bodies together do."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.turns import EACH, Room, Turns, tenant_of
+
+
+def test_a_caller_waits_for_its_own_turns_alone_and_nothing_is_kept() -> None:
+    async def story() -> None:
+        turns, go, begun = Turns(), asyncio.Event(), []
+
+        async def request(caller: str) -> None:
+            async with turns.of(caller):
+                begun.append(caller)
+                await go.wait()
+
+        tasks = [asyncio.ensure_future(request("a")) for _ in range(EACH + 3)]
+        tasks.append(asyncio.ensure_future(request("b")))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert sorted(begun) == ["a"] * EACH + ["b"]
+        tasks[-2].cancel()
+        go.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert len(begun) == EACH + 3
+        assert turns._callers == {}
+
+    asyncio.run(story())
+
+
+def test_bodies_share_one_room_and_give_it_back() -> None:
+    room = Room(10)
+    with room.share() as first, room.share() as second:
+        first.take(6)
+        with pytest.raises(Refused, match="try again"):
+            second.take(5)
+        second.take(4)
+    assert room.left == 10
+
+
+def token(claims: object) -> str:
+    return f"e30.{base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip('=')}.c2ln"
+
+
+@pytest.mark.parametrize(
+    ("given", "tenant"),
+    [
+        (token({"sub": "system:serviceaccount:team:one", "jti": "1"}), "namespace team"),
+        (token({"sub": "system:serviceaccount:team:two", "jti": "2"}), "namespace team"),
+        (token({"sub": "ann@example.com"}), "user ann@example.com"),
+        (token({"sub": 3}), "token"),
+        (token([]), "token"),
+        ("abc", "token"),
+        ("a.b.c", "token"),
+    ],
+)
+def test_tokens_of_a_namespace_are_one_tenant(given: str, tenant: str) -> None:
+    assert tenant_of(given) == (f"token {given}" if tenant == "token" else tenant)

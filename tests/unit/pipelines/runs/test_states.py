@@ -1,0 +1,34 @@
+"""The words for a run's state: those that end the wait of kfp's clients, and those that must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from paddlecloud.pipelines import names
+from paddlecloud.pipelines.runs import states
+
+ENDS_THE_WAIT = ("succeeded", "failed", "skipped", "error")
+
+
+@pytest.mark.parametrize(
+    ("phase", "spec", "v1", "v2"),
+    [
+        ("", {}, "Pending", "PENDING"),
+        ("Pending", {}, "Pending", "PENDING"),
+        ("Running", {}, "Running", "RUNNING"),
+        ("Running", {"suspend": True}, "Running", "PAUSED"),
+        ("Running", {"shutdown": "Stop"}, "Terminating", "CANCELING"),
+        ("Succeeded", {}, "Succeeded", "SUCCEEDED"),
+        ("Failed", {}, "Failed", "FAILED"),
+        ("Failed", {"shutdown": "Terminate"}, "Failed", "FAILED"),
+        ("Error", {}, "Error", "FAILED"),
+    ],
+)
+def test_a_phase_has_a_word_in_each_version(phase: str, spec: dict[str, object], v1: str, v2: str) -> None:
+    workflow = {"metadata": {}, "spec": spec, "status": {"phase": phase}}
+    assert states.of_workflow(workflow) == (v1, v2)
+    assert states.is_over(workflow) == (v1.lower() in ENDS_THE_WAIT) == (v2.lower() in ENDS_THE_WAIT)
+
+
+def test_lists_of_metadata_read_argos_label() -> None:
+    assert states.phase_of({"metadata": {"labels": {names.PHASE: "Failed"}}}) == "Failed"
