@@ -64,9 +64,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("action", choices=("advise", "retained", "rm-data"))
     parser.add_argument("set", nargs="?", metavar="SET", help="name of the SampleSet")
     parser.add_argument("--link", type=rate, metavar="RATE", help="from the source, as 50Mbit or 6MB")
-    parser.add_argument(
-        "--samples-per-second", type=positive, metavar="N", help="what training takes when data is there"
-    )
+    parser.add_argument("--samples-per-second", type=positive, metavar="N", help="samples/s when not waiting for data")
     parser.add_argument("--job", metavar="NAME", help="a PaddleJob whose reported speed is taken for that")
     parser.add_argument("--samples", type=number(1), metavar="N", help="samples (default: the set's files)")
     parser.add_argument("--size", type=amount, metavar="SIZE", help="of all samples (default: the set's)")

@@ -49,7 +49,7 @@ const protobuf = "application/vnd.kubernetes.protobuf"
 
 type program struct {
 	config     *rest.Config // as the typed clients use it: protobuf
-	plain      *rest.Config // of clients that only speak JSON
+	plain      *rest.Config // of clients that only support JSON
 	typed      *kubernetes.Clientset
 	extensions *apiextensions.Clientset
 	dynamic    *dynamic.DynamicClient
