@@ -2,12 +2,15 @@
 
 Every step is a pod, with its log and the whole record of its node in the status. With `PDC_CLUSTER=1` (`make
 bench-cluster`, needs root) real Argo does the same on the same machine, with the setting of Argo's own tests: it looks
-at a workflow once a second at most, not every ten seconds. Its steps take seconds, so it gets fewer of them.
+at a workflow once a second at most, not every ten seconds. Its steps take seconds, so it gets fewer of them. kfp's
+local runner does the chain as well: without pods, images, logs or a record, one process after the other.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -20,13 +23,39 @@ from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.kube.stdlib import StdlibTransport, drive
+from paddlecloud.platform import endpoint
 
-from .claim import Claim, busy, pdc
+from .claim import Claim, busy, pdc, resident_megabytes
 from .cluster_api import harness
 
+ROOT = Path(__file__).parents[1]
 AT_ONCE, PODS = 8, 50
 LIMIT = 1200.0  # seconds
 ARGO = "Argo 3.7.18, requeue time 1 s"
+LOCAL_STEPS = 20
+LOCAL_CHAIN = """
+import sys, time
+from kfp import dsl, local
+
+local.init(runner=local.SubprocessRunner(use_venv=False), pipeline_root=sys.argv[1])
+
+@dsl.component(install_kfp_package=False)
+def nothing():
+    pass
+
+@dsl.pipeline
+def chain():
+    before = None
+    for _ in range(int(sys.argv[2])):
+        task = nothing()
+        if before is not None:
+            task.after(before)
+        before = task
+
+began = time.monotonic()
+chain()
+print("milliseconds", 1000 * (time.monotonic() - began) / int(sys.argv[2]))
+"""
 _NOTHING = {"name": "nothing", "container": {"image": "busybox", "command": ["true"]}}
 _ROLES = Resource("rbac.authorization.k8s.io", "v1", "roles", "Role")
 _BINDINGS = Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding")
@@ -80,7 +109,7 @@ class Row:
 
 ROWS = (
     Row("chain of no-op steps: a step", chain, 100, 25, milliseconds_a_step, "ms", goal=70, times_faster=15),
-    Row(f"fan-out, {AT_ONCE} at a time: a step", fan_out, 1_000, 64, milliseconds_a_step, "ms"),
+    Row(f"fan-out, {AT_ONCE} at a time: a step", fan_out, 1_000, 64, milliseconds_a_step, "ms", times_faster=10),
     Row(f"large workflow with {PODS} pods: status writes", large, 5_000, 5_000, writes_a_second, "1/s", goal=1.05),
 )
 
@@ -90,10 +119,16 @@ def run() -> Iterator[Claim]:
         pdc("up", "--data", data, "--port", "0")
         try:
             ours = [(figure, busy()) for figure in _figures(Path(data, "kubeconfig"), [row.size for row in ROWS])]
+            memory = _platforms_memory(Path(data))
         finally:
             pdc("down", "--data", data)
     for row, (figure, load) in zip(ROWS, ours, strict=True):
         yield Claim(f"workflow: {row.what}", figure, row.unit, goal=row.goal, note=f"{row.size:,}, once; {load}")
+    yield Claim("workflow: memory of the platform after these", memory, "MB", goal=150, note="its process, resident")
+    chained, _ = ours[0]
+    what, other = "workflow: beside kfp's local runner: a step", "kfp 2.17, processes without a venv"
+    note = f"{LOCAL_STEPS} steps there; {busy()}"
+    yield Claim(what, chained, "ms", other=_kfp_local(), other_name=other, note=note)
     if os.environ.get("PDC_CLUSTER"):
         yield from _beside_argo([figure for figure, _ in ours])
 
@@ -110,6 +145,23 @@ def _beside_argo(ours: list[float]) -> Iterator[Claim]:
         note = f"{row.size:,} here, {row.argo_size:,} there; {busy()}"
         what = f"beside Argo: {row.what}"
         yield Claim(what, own, row.unit, goal=goal, other=other, other_name=ARGO, note=note)
+
+
+def _platforms_memory(data: Path) -> float:
+    found = endpoint.find(data)
+    assert found is not None
+    return resident_megabytes(found.pid)
+
+
+def _kfp_local() -> float:
+    """Milliseconds a step; kfp is in an environment of its own, which the tests make."""
+    tests = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    find = [sys.executable, "-c", "from tools import kfp; print(kfp.python(2))"]
+    python = subprocess.run(find, env=tests, capture_output=True, text=True, check=True, timeout=900).stdout.strip()
+    with tempfile.TemporaryDirectory() as folder:
+        command = [python, "-W", "ignore", "-c", LOCAL_CHAIN, folder, str(LOCAL_STEPS)]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=600)
+    return float(done.stdout.rpartition("milliseconds ")[2])
 
 
 def _figures(kubeconfig: Path, sizes: list[int]) -> Iterator[float]:
