@@ -6,21 +6,22 @@ import json
 import shutil
 from pathlib import Path
 
+import pytest
 import yaml
 
 from harness import need
 
-from . import images, specs
+from . import images, record, specs
 from .programs import CERTIFICATE
 
 
-def entry(name: str, state: str, message: str = "", kind: str = "It") -> dict[str, object]:
+def entry(name: str, state: str, message: str = "", kind: str = "It", seconds: float = 2.5) -> dict[str, object]:
     return {
         "LeafNodeType": kind,
         "ContainerHierarchyTexts": ["[sig-apps] CronJob"],
         "LeafNodeText": name,
         "State": state,
-        "RunTime": 2_500_000_000,
+        "RunTime": int(seconds * 1e9),
         **({"Failure": {"Message": message}} if message else {}),
     }
 
@@ -37,6 +38,25 @@ def test_only_specs_that_ran_are_read(tmp_path: Path) -> None:
     first, second = specs.read(report)
     assert (first.name, first.passed, first.seconds) == ("[sig-apps] CronJob should not schedule", True, 2.5)
     assert (second.state, second.message) == ("failed", "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize(
+    ("state", "seconds", "read", "message"),
+    [
+        ("passed", specs.LIMIT, "passed", ""),
+        ("passed", specs.LIMIT + 1, "timedout", "it passed after 601 s, and 600 s are the limit for each spec"),
+        ("failed", specs.LIMIT + 1, "failed", "no such pod"),
+    ],
+)
+def test_a_spec_that_took_longer_than_its_limit_has_failed(
+    tmp_path: Path, state: str, seconds: float, read: str, message: str
+) -> None:
+    report = tmp_path / "report.json"
+    said = "no such pod" if state == "failed" else ""
+    report.write_text(json.dumps([{"SpecReports": [entry("waits", state, said, seconds=seconds)]}]))
+    (spec,) = specs.read(report)
+    assert (spec.state, spec.message, spec.passed) == (read, message, read == "passed")
+    assert record.states([spec], [])[spec.name] == ("passed" if read == "passed" else "failed")
 
 
 def test_every_file_of_an_image_lies_beside_its_recipe(tmp_path: Path) -> None:
