@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
+
+from e2e import record
 
 from . import tier
 
@@ -20,7 +23,30 @@ def test_every_test_file_for_a_cluster_belongs_to_exactly_one_part() -> None:
 
 @pytest.mark.parametrize("name", tier.PARTS)
 def test_every_pattern_of_a_part_names_files_that_are_there(name: str) -> None:
-    assert all(list(tier.ROOT.glob(glob)) for glob in tier.PARTS[name].files)
+    part = tier.PARTS[name]
+    assert bool(part.files) is not part.conformance
+    assert all(list(tier.ROOT.glob(glob)) for glob in part.files)
+
+
+@pytest.mark.parametrize("client", tier.CLIENTS, ids=lambda client: client.name)
+def test_every_client_of_others_is_run_where_the_page_says(client: tier.Client) -> None:
+    for file in (client.embedded, client.cluster):
+        assert (client.word or client.name) in (tier.ROOT / file).read_text(encoding="utf-8"), file
+    assert tier.part_of(client.cluster) in tier.PARTS
+
+
+def test_a_report_is_counted_with_the_requests_that_were_generated(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    counted = '<testcase><properties><property name="requests" value="10000"/></properties></testcase>'
+    report.write_text(f'<testsuites><testsuite tests="9" skipped="1">{counted}</testsuite></testsuites>')
+    assert tier.pytest_counts(report) == {"passed": 8, "skipped": 1, "requests": 10_000}
+    report.write_text('<testsuites><testsuite tests="9" skipped="0"><testcase/></testsuite></testsuites>')
+    assert tier.pytest_counts(report) == {"passed": 9, "skipped": 0}
+
+
+def test_the_conformance_part_is_counted_by_its_own_record() -> None:
+    kept = record.NEVER._replace(states={"a": "passed", "b": "failed", "c": "refused"})
+    assert tier.conformance_counts(kept) == {"passed": 1, "skipped": 1}
 
 
 def test_the_page_shows_where_each_part_was_last_green() -> None:
@@ -28,4 +54,6 @@ def test_the_page_shows_where_each_part_was_last_green() -> None:
     seen = {"data": {"commit": "abc1234", "date": "2026-01-02", "passed": 7, "skipped": 1, "minutes": 9.5}}
     rows = tier.render(seen).splitlines()
     assert any("| data |" in row and "| `abc1234` | 2026-01-02 | 7 passed, 1 skipped | 9.5 |" in row for row in rows)
+    requested = tier.render({"api": {**seen["data"], "requests": 10_000}})
+    assert "7 passed, 1 skipped, 10,000 generated requests" in requested
     assert any("| chart |" in row and "| never |" in row for row in rows)

@@ -11,6 +11,7 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -32,8 +33,12 @@ SHRUNK = 8
 
 
 async def test_both_servers_judge_generated_requests_alike(
-    server: Target, embedded: Target, capsys: pytest.CaptureFixture[str]
+    server: Target,
+    embedded: Target,
+    capsys: pytest.CaptureFixture[str],
+    record_property: Callable[[str, object], None],
 ) -> None:
+    record_property("requests", CASES)
     made, prefix, began = list(worlds(SEED, CASES)), f"v{os.getpid()}", time.monotonic()
     async with judge(server.kubeconfig) as real, judge(embedded.kubeconfig) as ours, custom_kinds(real, ours):
         judged, ours_judged = await asyncio.gather(*(verdicts(each, made, prefix) for each in (real, ours)))

@@ -23,6 +23,9 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from e2e import record
+from tools import commit
+
 from .harness.cluster import ADDONS
 from .harness.engines import BASE
 from .harness.layout import Layout
@@ -41,6 +44,14 @@ class Part(NamedTuple):
     """Globs below the root of the repository."""
     starts_clusters: bool = False
     """Its tests bring up clusters themselves: none may be running."""
+    env: Mapping[str, str] = {}
+    """More of it than in CI."""
+    conformance: bool = False
+    """Kubernetes' own suite instead of pytest: it brings up an embedded platform and keeps its own record."""
+
+
+REQUESTS = 10_000
+"""Generated requests that both API servers judge here; CI has half of them."""
 
 
 PARTS = {
@@ -52,9 +63,16 @@ PARTS = {
     "api": Part(
         "the conformance suite, the documented differences and generated requests, judged by kube-apiserver",
         ("tests/conformance/test_*.py", "tests/cluster/test_differences.py", "tests/cluster/test_verdicts.py"),
+        env={"PDC_VERDICTS": str(REQUESTS)},
+    ),
+    "e2e": Part(
+        "Kubernetes' own conformance suite on the embedded platform; skipped are the refused areas of "
+        "[conformance.md](conformance.md)",
+        (),
+        conformance=True,
     ),
     "clients": Part(
-        "clients of others: client-go and apiextensions, kr8s, lightkube, pykube-ng, kubernetes_asyncio, kopf",
+        "clients of others, in Go and Python (list below)",
         ("tests/scenarios/test_client*.py",),
     ),
     "engines": Part(
@@ -109,6 +127,25 @@ PARTS = {
 }  # fmt: skip
 
 
+class Client(NamedTuple):
+    """A client of others, and where it is run."""
+
+    name: str
+    embedded: str
+    cluster: str
+    word: str = ""
+    """What names it in both files; its name, unless it says otherwise."""
+
+
+_PYTHON = ("tests/scenarios/test_clients_python.py",) * 2
+CLIENTS = (
+    Client("client-go and the apiextensions client", *("tests/scenarios/test_client_go.py",) * 2, word="client-go"),
+    *(Client(name, *_PYTHON) for name in ("kr8s", "lightkube", "pykube-ng", "kubernetes_asyncio", "kopf")),
+    Client("helm", "tests/conformance/test_helm.py", "tests/conformance/test_helm.py"),
+    Client("argo", "tests/embedded/test_argo_cli.py", "tests/cluster/test_argo.py"),
+)
+
+
 def files_of(part: Part) -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for glob in part.files for path in ROOT.glob(glob))
 
@@ -127,12 +164,16 @@ def run_part(name: str) -> int:
     part, began = PARTS[name], time.monotonic()
     report = ROOT / ".cache" / "full-tier" / f"{name}.xml"
     report.parent.mkdir(parents=True, exist_ok=True)
-    _prepare()
     arguments = [f"--junitxml={report}", *files_of(part)]
-    status = _pytest(*arguments) if part.starts_clusters else _on_a_cluster(*arguments)
+    if part.conformance:
+        status = _python("e2e", PYTHONPATH=str(ROOT / "tests"))
+    else:
+        _prepare()
+        status = _pytest(*arguments, **part.env) if part.starts_clusters else _on_a_cluster(*arguments, **part.env)
     print(f"part {name}: exit {status} after {time.monotonic() - began:.0f} s", flush=True)
     if status == 0:
-        note(name, report, seconds=time.monotonic() - began)
+        counts = conformance_counts(record.load(record.EMBEDDED)) if part.conformance else pytest_counts(report)
+        note(name, counts, seconds=time.monotonic() - began)
     return status
 
 
@@ -143,18 +184,23 @@ def _prepare() -> None:
         _harness("build", *BASE, *(engine for engine, _ in ADDONS.values()))
 
 
-def _on_a_cluster(*arguments: str) -> int:
+def _on_a_cluster(*arguments: str, **env: str) -> int:
     _harness("up", "--nodes", "3", *(word for name in ADDONS for word in ("--with", name)))
     try:
         required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
-        return _pytest(*arguments, PDC_KUBECONFIG=str(Layout.default().kubeconfig), PDC_REQUIRE=required)
+        kubeconfig = str(Layout.default().kubeconfig)
+        return _pytest(*arguments, PDC_KUBECONFIG=kubeconfig, PDC_REQUIRE=required, **env)
     finally:
         _harness("down")
 
 
 def _pytest(*arguments: str, **env: str) -> int:
-    command = [sys.executable, "-m", "pytest", *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, "PDC_CLUSTER": "1", **env}, check=False).returncode
+    return _python("pytest", *arguments, PDC_CLUSTER="1", **env)
+
+
+def _python(module: str, *arguments: str, **env: str) -> int:
+    command = [sys.executable, "-m", module, *arguments]
+    return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, check=False).returncode
 
 
 def _harness(*arguments: str) -> None:
@@ -167,27 +213,28 @@ def _harness(*arguments: str) -> None:
 # --- what was seen green, and where ---
 
 
-def note(name: str, report: Path, *, seconds: float) -> None:
+def note(name: str, counts: Mapping[str, int], *, seconds: float) -> None:
     """Keep that a part was green: on which commit, when, with how many tests; and show it in the docs."""
-    suite = xml.parse(report).getroot().find("testsuite")
-    assert suite is not None, "pytest writes one suite"
-    skipped = int(suite.get("skipped", 0))
     seen = load_seen()
-    seen[name] = {
-        "commit": _git("rev-parse", "--short", "HEAD") + ("+" if _changes() else ""),
-        "date": datetime.date.today().isoformat(),
-        "passed": int(suite.get("tests", 0)) - skipped,
-        "skipped": skipped,
-        "minutes": round(seconds / 60, 1),
-    }
+    today, minutes = datetime.date.today().isoformat(), round(seconds / 60, 1)
+    seen[name] = {"commit": commit.name(), "date": today, "minutes": minutes, **counts}
     SEEN.write_text(yaml.safe_dump(seen, sort_keys=True), encoding="utf-8")
     PAGE.write_text(render(seen), encoding="utf-8")
 
 
-def _changes() -> str:
-    """What lies on top of the commit, other than the record of the parts before."""
-    record = [f":!{path.relative_to(ROOT)}" for path in (SEEN, PAGE)]
-    return _git("status", "--porcelain", "--", ".", *record)
+def pytest_counts(report: Path) -> dict[str, int]:
+    """Of pytest's report: tests, and the generated requests that a test counted by itself."""
+    suite = xml.parse(report).getroot().find("testsuite")
+    assert suite is not None, "pytest writes one suite"
+    skipped = int(suite.get("skipped", 0))
+    requests = sum(int(each.get("value", 0)) for each in suite.iter("property") if each.get("name") == "requests")
+    counts = {"passed": int(suite.get("tests", 0)) - skipped, "skipped": skipped}
+    return {**counts, "requests": requests} if requests else counts
+
+
+def conformance_counts(kept: record.Record) -> dict[str, int]:
+    states = list(kept.states.values())
+    return {"passed": states.count("passed"), "skipped": states.count("refused")}
 
 
 def load_seen() -> dict[str, dict[str, Any]]:
@@ -212,14 +259,32 @@ def render(seen: Mapping[str, Mapping[str, Any]]) -> str:
         row = seen.get(name)
         cells = ["never", "–", "–", "–"]
         if row is not None:
-            tests = f"{row['passed']} passed" + (f", {row['skipped']} skipped" if row["skipped"] else "")
-            cells = [f"`{row['commit']}`", row["date"], tests, str(row["minutes"])]
+            cells = [f"`{row['commit']}`", row["date"], _tests(row), str(row["minutes"])]
         lines.append(f"| {name} | {part.about} | " + " | ".join(cells) + " |")
+    lines += [
+        "",
+        "## Clients of others",
+        "",
+        "Each is run as its users run it, on the embedded platform in `make test` and on the cluster in a part.",
+        "",
+        "| Client | Embedded platform | Cluster | Part |",
+        "|---|---|---|---|",
+        *(
+            f"| {client.name} | `{client.embedded}` | `{client.cluster}` | {part_of(client.cluster)} |"
+            for client in CLIENTS
+        ),
+    ]
     return "\n".join(lines) + "\n"
 
 
-def _git(*arguments: str) -> str:
-    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+def _tests(row: Mapping[str, Any]) -> str:
+    skipped = [f"{row['skipped']} skipped"] if row["skipped"] else []
+    requests = [f"{row['requests']:,} generated requests"] if "requests" in row else []
+    return ", ".join([f"{row['passed']} passed", *skipped, *requests])
+
+
+def part_of(file: str) -> str:
+    return next(name for name, part in PARTS.items() if file in files_of(part))
 
 
 def main() -> int:
