@@ -17,6 +17,8 @@ from .model import CUSTOM, NOBODY, AccessScenario, Case, Verdict
 UNAUTHORIZED, FORBIDDEN = 401, 403
 STREAMS = ("exec", "attach", "portforward")
 """Options are judged before it is looked whether the pod is there, or after."""
+NOT_RUNNING = ("pods", "proxy")
+"""No pod here runs: kube-apiserver refuses its empty address with 400, the embedded server says 503 and why."""
 ODD_NAMES = (".", "..", "\0")
 """No object has them; they lead to different refusals."""
 UNSERVED_PATHS = ("/logs", "/debug", "/healthz/", "/livez/", "/readyz/", "/openapi/v2", "/metrics")
@@ -59,7 +61,9 @@ def only_authorisation(case: Case) -> bool:
     parts = [part for part in unquote(case.path).split("/") if part]
     if len(parts) < (4 if parts[:1] == ["apis"] else 3) or parts[0] not in ("api", "apis"):
         return case.method != "GET" or case.path == "/" or case.path.startswith(UNSERVED_PATHS)
-    if case.method == "OPTIONS" or "//" in case.path or set(parts) & {*UNSERVED_SUBRESOURCES, *STREAMS, *ODD_NAMES}:
+    if case.method == "OPTIONS" or "//" in case.path or set(parts) & {*STREAMS, *ODD_NAMES}:
+        return True
+    if any({*pair} <= {*parts} for pair in (*UNSERVED_SUBRESOURCES, NOT_RUNNING)):
         return True
     writes = case.method in ("POST", "PUT", "PATCH")
     kinds = [BY_PLURAL[part] for part in parts if part in BY_PLURAL]

@@ -100,7 +100,7 @@ BY_PLURAL = {kind.plural: kind for kind in KINDS}
 NAMESPACED = tuple(kind for kind in KINDS if kind.namespaced)
 CLUSTER = tuple(kind for kind in KINDS if not kind.namespaced)
 
-UNSERVED_SUBRESOURCES = ("proxy", "resize", "finalize")
+UNSERVED_SUBRESOURCES = (("pods", "resize"), ("nodes", "proxy"))
 
 REVIEWS = {
     "selfsubjectaccessreviews": "SelfSubjectAccessReview",
