@@ -1,4 +1,5 @@
-"""What is made from the chart and checked in: plain manifests for `kubectl apply`, and what Helm renders for tests.
+"""What is made from the chart and checked in: plain manifests for `kubectl apply`, and what Helm renders for tests. And
+one file that the chart takes from the package: the rights of pipeline steps.
 
 `make rendered` writes all of it anew; a test fails while it differs from what the chart says. It needs helm alone.
 """
@@ -14,6 +15,7 @@ from typing import Any
 
 import yaml
 
+import paddlecloud
 from paddlecloud.api import KINDS
 from paddlecloud.api.crd import generate
 
@@ -60,6 +62,18 @@ SHARED = ("Namespace", "Secret")
 OF_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by")
 
 
+RUNNER = CHART / "pipeline-runner.yaml"
+
+
+def runner() -> str:
+    """The rights of the account pipeline-runner, which `pdc up` gives to it as well."""
+    file = Path(paddlecloud.__file__).parent / "pipelines" / "runner.yaml"
+    described = yaml.safe_load_all(file.read_text(encoding="utf-8"))
+    (role,) = (each for each in described if each["kind"] == "Role")
+    head = "# Made by `make rendered` of src/paddlecloud/pipelines/runner.yaml: change it there.\n"
+    return head + yaml.safe_dump({"rules": role["rules"]}, sort_keys=False, width=120)
+
+
 def helm() -> str:
     found = shutil.which("helm") or shutil.which("helm", path=str(Path(sys.executable).parent))
     if found is None:
@@ -99,7 +113,7 @@ def plain(controller: str, *, shared: bool) -> list[dict[str, Any]]:
 def files() -> Mapping[Path, str]:
     """Everything that is checked in, by where it lies."""
     first = next(iter(PLAIN))
-    made = {GOLDEN / f"{name}.yaml": template(values) for name, values in COMBINATIONS.items()}
+    made = {RUNNER: runner(), **{GOLDEN / f"{name}.yaml": template(values) for name, values in COMBINATIONS.items()}}
     made[DEPLOY / "v1" / "crd.yaml"] = _dump(generate(KINDS))
     for file, controller in PLAIN.items():
         made[DEPLOY / file] = _dump(plain(controller, shared=file == first))
@@ -112,6 +126,7 @@ def _dump(objects: Sequence[dict[str, Any]]) -> str:
 
 
 if __name__ == "__main__":
+    RUNNER.write_text(runner(), encoding="utf-8")  # which the templates read
     for path, text in files().items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

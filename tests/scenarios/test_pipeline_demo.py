@@ -86,6 +86,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def whole(server: Target, operators: None) -> Iterator[None]:
     """On a cluster the chart with all that the demo uses."""
     values = {"serving__enabled": "true", "pipelinesApi__enabled": "true", "pipelinesApi__namespace": SPACE}
+    values["pipelinesApi__runner"] = "false"  # its namespace is made later, and so is the account, with the same rights
     with nullcontext() if server.embedded else upgraded(server, **values):
         yield
 

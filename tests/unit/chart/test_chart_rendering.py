@@ -11,8 +11,9 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
-from rendered import CHART, ROOT, SERVED, files, helm, template
+from rendered import CHART, ROOT, RUNNER, SERVED, files, helm, template
 
+import paddlecloud
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.controllers.sampledata.names import PORT, SAMPLE_SET
 
@@ -47,7 +48,8 @@ def test_what_is_checked_in_is_what_the_chart_says(made: Mapping[Path, str]) -> 
 
 
 def test_every_object_is_valid_kubernetes(made: Mapping[Path, str]) -> None:
-    objects = [obj for text in made.values() for obj in yaml.safe_load_all(text) if obj]
+    texts = [text for path, text in made.items() if path != RUNNER]  # which holds rules alone
+    objects = [obj for text in texts for obj in yaml.safe_load_all(text) if obj]
     distinct = {json.dumps(obj, sort_keys=True): obj for obj in objects if obj["kind"] != "ServiceMonitor"}
     for obj in distinct.values():
         kubernetes_validate.validate(obj, KUBERNETES, strict=True)
@@ -205,7 +207,7 @@ def test_a_value_that_makes_no_sense_is_named(value: str, named: str) -> None:
 
 def test_the_pipelines_api_is_made_on_request_and_has_neither_account_nor_rights() -> None:
     assert "ml-pipeline" not in of_kind(render(), "Service")
-    without, made = render(), render("pipelinesApi.enabled=true")
+    without, made = render(), render("pipelinesApi.enabled=true", "pipelinesApi.runner=false")
     rights = ("ServiceAccount", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
     assert all(of_kind(made, kind) == of_kind(without, kind) for kind in rights)
     deployment = next(obj for name, obj in of_kind(made, "Deployment").items() if name.endswith("-pipelines-api"))
@@ -216,3 +218,16 @@ def test_the_pipelines_api_is_made_on_request_and_has_neither_account_nor_rights
     service = of_kind(made, "Service")["ml-pipeline"]
     assert service["spec"]["ports"][0]["port"] == 8888
     assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_steps_of_pipelines_have_the_account_and_rights_that_they_have_on_one_machine() -> None:
+    made = render("pipelinesApi.enabled=true", "pipelinesApi.namespace=team")
+    described = Path(paddlecloud.__file__).parent / "pipelines" / "runner.yaml"
+    for own in yaml.safe_load_all(described.read_text(encoding="utf-8")):
+        name, kind = own["metadata"]["name"], own["kind"]
+        of_chart = of_kind(made, kind)[name]
+        assert of_chart["metadata"]["namespace"] == "team"
+        assert of_chart.get("rules") == own.get("rules")
+        assert of_chart.get("roleRef") == own.get("roleRef")
+        if kind == "RoleBinding":
+            assert of_chart["subjects"] == [{**own["subjects"][0], "namespace": "team"}]
