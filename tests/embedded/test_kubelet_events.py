@@ -14,6 +14,7 @@ from paddlecloud.kube.resource import (
     Object,
     owner_reference,
 )
+from paddlecloud.local.apiserver.table.pods import summarize
 from unit.local.kubelet.machine import TestMachine, is_ready, shell_pod, state_of, waiting_reason
 
 WELL = [
@@ -103,6 +104,8 @@ async def test_a_pod_that_its_controller_ends_on_purpose_has_no_deadline_in_its_
     await machine.client.patch(PODS, "server", change, namespace="default")
     pod = await machine.phase("server", "Failed")
     assert (pod["status"]["reason"], pod["status"]["message"]) == ("Ended", "on purpose: its job is Failed")
+    assert state_of(pod)["state"]["terminated"]["exitCode"] == 143
+    assert summarize(pod).reason == "Ended", "the STATUS that kubectl prints"
     ended = ("Normal", "Ended", "on purpose: its job is Failed")
     await eventually(lambda: machine.events_of("server"), lambda shown: ended in shown)
     assert {kind for kind, _, _ in await machine.events_of("server")} == {"Normal"}

@@ -49,7 +49,7 @@ def test_a_job_runs_to_its_end_and_its_pods_know_each_other(kubectl: Kubectl, st
     assert len({entry.rpartition(":")[0] for entry in reported[0].split(",")}) == 2, "Paddle counts distinct hosts"
 
 
-def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl, story: Story) -> None:
+def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl, story: Story, server: Target) -> None:
     program = f'echo I am $TRAINING_ROLE; test "$TRAINING_ROLE" = TRAINER || exec sleep 600; {HOLD}'
     apply(kubectl, job("wide", program, ps=2))
     reached(kubectl, "wide", "Running")
@@ -62,6 +62,8 @@ def test_servers_are_ended_with_the_workers_and_keep_their_logs(kubectl: Kubectl
         return {pod["status"]["phase"] for pod in read(kubectl, "pods", "-l", "paddlepaddle.org/role=ps")["items"]}
 
     until(lambda: server_phases() == {"Failed"}, timeout=60)
+    row = kubectl("get", "pod", "wide-ps-0", "--no-headers").stdout.split()
+    assert row[2] == ("Ended" if server.embedded else "Error"), "Kubernetes' kubelet prints Error for exit code 143"
     assert kubectl("logs", "wide-ps-1").stdout == "I am PSERVER\n"
     story.was("wide", "Running", "Completed")
     assert read(kubectl, "pdj", "wide")["status"]["message"] == "2 workers succeeded; 2 pods that still ran were ended"

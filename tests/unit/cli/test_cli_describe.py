@@ -279,6 +279,30 @@ def test_events_of_a_deleted_object_of_the_same_name_are_left_out(stub: Stub, pd
     assert [line.split()[-1] for line in found] == ["its", "mine"], "of what is gone, all that is known"
 
 
+LATE = {"reason": "DeadlineExceeded", "message": "Pod was active on the node longer than the specified deadline"}
+
+
+@pytest.mark.parametrize("words", [("events", "--no-headers"), ("describe", "pod", "p")])
+def test_a_pod_that_its_controller_ended_has_no_deadline_in_its_events(
+    stub: Stub, pdc: Pdc, words: tuple[str, ...]
+) -> None:
+    why = "on purpose: its job is Completed"
+    pod = stub.add(pod_with({"phase": "Failed"}, annotations={"paddlepaddle.org/ended": why}))
+    event(stub, "e", about=pod, lastTimestamp="2026-01-02T00:00:00Z", **LATE)
+    line = pdc(*words).out.splitlines()[-1]
+    assert line.split()[1:4] == ["Normal", "Ended", "pod/p"]
+    assert line.endswith(why)
+
+
+def test_a_deadline_that_somebody_set_stays_in_the_events(stub: Stub, pdc: Pdc) -> None:
+    pod = stub.add(pod_with({"phase": "Failed"}))
+    event(stub, "e", about=pod, lastTimestamp="2026-01-02T00:00:00Z", **LATE)
+    lines = [pdc("events").out.splitlines()[-1], pdc("describe", "pod", "p").out.splitlines()[-1]]
+    stub.refuse[("GET", "/api/v1/namespaces/default/pods")] = (403, {"reason": "Forbidden", "message": "no"})
+    lines.append(pdc("events").out.splitlines()[-1])
+    assert [line.split()[1:4] for line in lines] == [["Warning", "DeadlineExceeded", "pod/p"]] * 3
+
+
 def test_no_events_is_said_on_stderr(stub: Stub, pdc: Pdc) -> None:
     result = pdc("events")
     assert (result.code, result.out, result.err) == (0, "", "No events found in default.\n")

@@ -446,7 +446,7 @@ BARRIER = {
 @pytest.mark.parametrize(("message", "shown"), BARRIER.values(), ids=BARRIER.keys())
 def test_the_start_barrier_is_no_warning_where_people_look(message: str, shown: str) -> None:
     """Kubernetes' kubelet writes one for every pod of a job that starts as it should."""
-    (row,) = rows([event(message)], NOW)
+    (row,) = rows([event(message)], NOW, {})
     assert row[1:] == ["Normal", "Waiting", "pod/hi-worker-0", shown]
     verdict = why(job("Starting", message="containers are starting"), events=[event(message)], now=NOW)
     assert verdict.text == "Starting: containers are starting"
@@ -454,7 +454,7 @@ def test_the_start_barrier_is_no_warning_where_people_look(message: str, shown: 
 
 def test_another_configmap_that_is_missing_stays_a_warning() -> None:
     missing = event('Error: configmap "settings" not found')
-    assert rows([missing], NOW)[0][1:3] == ["Warning", "Failed"]
+    assert rows([missing], NOW, {})[0][1:3] == ["Warning", "Failed"]
     assert "settings" in why(job("Starting"), events=[missing], now=NOW).text
 
 

@@ -17,7 +17,6 @@ from paddlecloud.api.problems import decode_as, encode
 
 __all__ = [
     "DECLARATION",
-    "ENDED_ANNOTATION",
     "PHASES",
     "ROLES",
     "JobSettings",
@@ -36,9 +35,6 @@ __all__ = [
     "unknown_words",
     "validate",
 ]
-
-ENDED_ANNOTATION = "paddlepaddle.org/ended"
-"""Of pods that their controller ended on purpose: why. Their exit code is that of the signal."""
 
 
 def decode(obj: Any) -> PaddleJob:

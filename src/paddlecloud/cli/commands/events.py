@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from paddlecloud.cli.failures import attempting
 from paddlecloud.cli.objects import suggestions, targets
-from paddlecloud.cli.objects.events import order
+from paddlecloud.cli.objects.events import order, planned_ends
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.events import COLUMNS, rows
@@ -86,7 +86,7 @@ def _show(session: Session, printer: Printer, events: list[Object], fmt: output.
         clean = [output.without_managed_fields(event) for event in events]
         output.print_objects(session, clean, fmt, single=False)
         return
-    lines = rows(events, time.time())
+    lines = rows(events, time.time(), planned_ends(session, events))
     columns: Sequence[str] = COLUMNS
     if session.args.all_namespaces:
         columns = ("Namespace", *COLUMNS)

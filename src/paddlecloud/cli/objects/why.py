@@ -15,8 +15,9 @@ from typing import NamedTuple
 from paddlecloud.api import mounts
 from paddlecloud.api.names import ENDPOINT
 from paddlecloud.api.outputs import first_and_last, verdict_of
-from paddlecloud.api.paddlejob import ENDED_ANNOTATION, gate
+from paddlecloud.api.paddlejob import gate
 from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
+from paddlecloud.api.paddlejob.ending import ENDED_REASON, planned_end
 from paddlecloud.api.signals import with_signal
 from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
@@ -145,10 +146,10 @@ class _Judge:
         )
 
     def _ended_on_purpose(self, pod: Object, status: Object) -> Verdict | None:
-        why = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
-        if why is None or status.get("phase") not in ("Failed", "Succeeded"):
+        why = planned_end(pod)
+        if not why or status.get("phase") not in ("Failed", "Succeeded"):
             return None
-        return Verdict(OK, self._say("ended", why=_line(why)), "Ended")
+        return Verdict(OK, self._say("ended", why=_line(why)), ENDED_REASON)
 
     def _unplaced(self, pod: Object, spec: Object) -> Verdict | None:
         message = outcome.unschedulable(pod)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from paddlecloud.cli import times
+from paddlecloud.cli.objects.events import planned_ends_of
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.why import Verdict, why
 from paddlecloud.cli.render import events as event_rows
@@ -33,7 +34,7 @@ def describe(obj: Object, *, members: Sequence[Member], events: Sequence[Object]
     status = {key: value for key, value in (obj.get("status") or {}).items() if key not in _SHOWN_ELSEWHERE}
     if status:
         lines += ["", *_yaml({"status": status})]
-    lines += _events(events, now)
+    lines += _events(events, now, planned_ends_of([obj, *(one.pod for one in members)]))
     return "\n".join(lines) + "\n"
 
 
@@ -124,10 +125,10 @@ def _pods(members: Sequence[Member], now: float) -> list[str]:
     return ["", "Pods:", *_indented(render(["Name", "Phase", "Node", "Why"], rows)), *more]
 
 
-def _events(events: Sequence[Object], now: float) -> list[str]:
+def _events(events: Sequence[Object], now: float, planned: Mapping[str, str]) -> list[str]:
     if not events:
         return ["", "Events:       <none>"]
-    rows = event_rows.rows(events[-30:], now)
+    rows = event_rows.rows(events[-30:], now, planned)
     return ["", "Events:", *_indented(render(event_rows.COLUMNS, rows))]
 
 

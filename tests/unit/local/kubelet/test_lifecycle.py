@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.local.apiserver.table.pods import summarize
 from paddlecloud.local.kubelet.pod.lifecycle import PodEnd, Start, backoff_delay, decide, streak_after
 from paddlecloud.local.kubelet.pod.model import Observed, Run, Waiting
 from paddlecloud.local.kubelet.pod.status import build_status
@@ -197,6 +198,33 @@ def test_a_deadline_stops_everything_and_says_why() -> None:
     assert [stop.name for stop in after.stop] == ["main"]
     assert after.outcome is not None
     assert after.outcome.reason == "DeadlineExceeded"
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "before", "shown"),
+    [
+        (143, "Error", "", "Ended"),
+        (1, "Error", "", "Ended"),
+        (0, "Completed", "", "Completed"),
+        (137, "OOMKilled", "", "OOMKilled"),
+        (1, "Error", "Error", "Error"),
+    ],
+    ids=["signal", "handled badly", "handled", "out of memory", "failed before"],
+)
+def test_a_container_that_the_controller_ended_is_shown_as_ended(
+    code: int, reason: str, before: str, shown: str
+) -> None:
+    pod = make_pod(policy="Never", activeDeadlineSeconds=1)
+    pod["metadata"]["annotations"] = {"paddlepaddle.org/ended": "on purpose: its job is Completed"}
+    if before:
+        pod["status"]["containerStatuses"] = [{"name": "main", "state": {"terminated": {"reason": before}}}]
+    observed = Observed(runs={"main": ended(code)._replace(reason=reason)}, start_time=NOW - 60)
+    for _ in range(2):  # as it is published, and as it is once it was
+        pod["status"] = build_status(pod, observed, decide(pod, observed, NOW), NOW)
+        (container,) = pod["status"]["containerStatuses"]
+        assert pod["status"]["phase"] == "Failed"
+        assert container["state"]["terminated"]["exitCode"] == code
+        assert summarize(pod).reason == shown, "the STATUS that kubectl prints"
 
 
 @pytest.mark.parametrize(

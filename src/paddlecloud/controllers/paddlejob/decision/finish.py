@@ -2,12 +2,13 @@
 
 A finished job never creates anything. Pods that are kept but still run are ended through their own deadline, which
 keeps object and logs; parameter servers, for one, never exit by themselves. Nobody but the program can make that an
-exit code of 0, and kubectl calls any other `Error`: the pod's annotation and the job's message say that it was meant.
+exit code of 0, and on clusters kubectl prints `Error` for any other: the pod's annotation and the job's message say
+that it was meant.
 """
 
 from __future__ import annotations
 
-from paddlecloud.api.paddlejob import ENDED_ANNOTATION
+from paddlecloud.api.paddlejob.ending import ENDED_ANNOTATION
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.decision.case import JobCase
 from paddlecloud.controllers.paddlejob.decision.gang_formation import drop_gang, patch

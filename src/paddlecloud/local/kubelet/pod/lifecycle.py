@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from paddlecloud.api.paddlejob import ENDED_ANNOTATION
+from paddlecloud.api.paddlejob.ending import ENDED_REASON, planned_end
 from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.pods import NODE_SHUTDOWN
@@ -40,8 +40,6 @@ EVICTION_GRACE = 1.0
 """Seconds left to a pod that took more than it may: what it does to its neighbours ends at once."""
 
 DEADLINE_REASON = "DeadlineExceeded"
-ENDED_REASON = "Ended"
-"""Of a pod that its controller ended through its deadline, as its annotation says: no user set that deadline."""
 DEADLINE_MESSAGE = "Pod was active on the node longer than the specified deadline"
 
 
@@ -155,8 +153,8 @@ def _deadline(pod: Object, observed: Observed, now: float, plan: Plan) -> PodEnd
         return None
     due = observed.start_time + float(seconds)
     if now >= due:
-        ended = (pod["metadata"].get("annotations") or {}).get(ENDED_ANNOTATION)
-        return PodEnd("Failed", ENDED_REASON, ended) if ended else PodEnd("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
+        why = planned_end(pod)
+        return PodEnd("Failed", ENDED_REASON, why) if why else PodEnd("Failed", DEADLINE_REASON, DEADLINE_MESSAGE)
     plan.requeue_no_later_than(due)
     return None
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from paddlecloud.api.paddlejob.ending import ENDED_REASON
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
@@ -171,6 +172,8 @@ def _container_status(
         state = {"waiting": _waiting(waiting or observed.blocked.get(name) or initial)}
     else:
         state = _run_state(run)
+        if plan.outcome is not None and plan.outcome.reason == ENDED_REASON:
+            state = _ended_on_purpose(state, before.get(name, {}).get("state") or {})
     body: Object = {
         "name": name,
         "image": container.get("image", ""),
@@ -184,6 +187,18 @@ def _container_status(
     if run is not None:
         body["containerID"] = container_id(pod, name, run.attempt)
     return body
+
+
+def _ended_on_purpose(state: Object, before: Object) -> Object:
+    """The state of a container whose pod its controller ended, given the one that was published before.
+
+    Few programs exit with 0 on SIGTERM, and kubectl prints the reason as the pod's STATUS: a planned end is no `Error`.
+    What had failed by itself before stays one.
+    """
+    now, earlier = ((one.get("terminated") or {}).get("reason") for one in (state, before))
+    if now != "Error" or earlier == "Error":
+        return state
+    return {"terminated": {**state["terminated"], "reason": ENDED_REASON}}
 
 
 def _is_init_ready(container: Object, observed: Observed) -> bool:

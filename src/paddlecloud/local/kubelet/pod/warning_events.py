@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.api import mounts
-from paddlecloud.local.kubelet.pod.lifecycle import ENDED_REASON, Plan
+from paddlecloud.api.paddlejob.ending import ENDED_REASON
+from paddlecloud.local.kubelet.pod.lifecycle import Plan
 from paddlecloud.local.kubelet.pod.model import Observed
 
 
