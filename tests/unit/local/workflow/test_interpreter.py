@@ -57,6 +57,16 @@ def test_a_step_of_root_uses_it_in_place(closed: None, user: str) -> None:
     assert [mount["name"] for mount in container["volumeMounts"]] == ["argo-outputs", "input-artifacts"]
 
 
+@pytest.mark.parametrize("user", ["{runAsUser: 1234}", "{runAsUser: 0}", "{}"])
+def test_every_step_gets_it_as_volumes_where_the_platform_lies_below_the_tmp_that_pods_do_not_see(
+    monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    monkeypatch.setattr(interpreter, "is_hidden", lambda: True)
+    (container,) = pod_of(user)["spec"]["containers"]
+    assert container["command"][0].startswith("/argo/python/")
+    assert {"argo-python", "argo-platform"} <= {mount["name"] for mount in container["volumeMounts"]}
+
+
 def test_the_user_of_a_container_counts_before_that_of_the_workflow(closed: None) -> None:
     own = "container: {image: busybox, command: [make], securityContext: {runAsUser: 0}}"
     assert not pod_of("{runAsUser: 1234}", own)["spec"]["containers"][0]["command"][0].startswith("/argo/")
