@@ -100,17 +100,22 @@ def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) ->
     assert (code, "✗ second" in out) == (OK, True)
 
 
-def test_a_step_that_missed_the_cache_says_what_was_different(run: Run, tmp_path: Path) -> None:
+def test_a_step_that_missed_the_cache_says_what_was_different(
+    run: Run, kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
     file = tmp_path / "greet.py"
 
-    def cache_of_a_run(source: str, text: str) -> dict[str, str]:
+    def cache_of_a_run(source: str, text: str, *flags: str) -> dict[str, str]:
         file.write_text(source)
-        assert run("run", str(file), "--python", str(kfp.python(2)), "-p", f"text={text}")[0] == OK
+        assert run("run", str(file), "--python", str(kfp.python(2)), "-p", f"text={text}", *flags)[0] == OK
         [step] = json.loads(run("cache", "-o", "json")[1])["steps"]
         return {"cache": step["cache"], "why": step["why"]}
 
     assert "has not run before" in cache_of_a_run(PIPELINE, "hi")["why"]
     assert cache_of_a_run(PIPELINE, "hi") == {"cache": "hit", "why": ""}
+    assert cache_of_a_run(PIPELINE, "hi", "--no-cache") == {"cache": "–", "why": "the step is not cached in this run"}
+    caches = read(kubectl, "configmaps", "-l", "workflows.argoproj.io/configmap-type=Cache")["items"]
+    assert [each["metadata"]["name"] for each in caches] == [f"pipeline-cache-{namespace}.greet-say"]
     assert cache_of_a_run(PIPELINE, "ho") == {"cache": "miss", "why": "text was 'hi', now 'ho'"}
     changed = cache_of_a_run(PIPELINE.replace('"said"', '"says"'), "ho")
     assert changed == {"cache": "miss", "why": "the component was changed: command was 'said', now 'says'"}

@@ -94,11 +94,13 @@ def run(
     name: str | None = None,
     namespace: str | None = None,
     service_account: str = "",
+    cache: bool = True,
     client: Client | None = None,
 ) -> PipelineRun:
     """Run a function with `@dsl.pipeline`, a `.py` file with one, or a compiled file: kfp 1's, kfp 2's, a Workflow.
 
-    Without `client` it goes to the cluster of the kubeconfig.
+    Without `client` it goes to the cluster of the kubeconfig. With `cache=False` every step runs, whatever the pipeline
+    allows.
     """
     found = read(pipeline)
     used = client or connect()
@@ -108,6 +110,7 @@ def run(
         run_id=str(uuid.uuid4()),
         parameters=arguments or {},
         service_account=service_account,
+        cache=cache,
     )
     core = used._core
     made = used._portal.run(starting.start(core.api, found, request, suffix=suffix()))

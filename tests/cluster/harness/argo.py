@@ -53,8 +53,28 @@ def install(site: Site) -> None:
     )
     find(objects, "ConfigMap", "workflow-controller-configmap")["data"] = _settings()
     namespace: Object = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
-    site.apply([namespace, trust_registry(site, deployment, NAMESPACE), *objects])
+    site.apply([namespace, trust_registry(site, deployment, NAMESPACE), *objects, *_cache_rights()])
     site.await_deployments(NAMESPACE, "workflow-controller")
+
+
+def _cache_rights() -> list[Object]:
+    """What docs/pipelines.md asks administrators to grant. Argo keeps what memoised steps gave in ConfigMaps of its
+    controller's namespace; the role of its manifests may only read them, and a step whose answer cannot be written ends
+    with Error."""
+    role: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "Role",
+        "metadata": {"name": "argo-memoization", "namespace": NAMESPACE},
+        "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create", "get", "update"]}],
+    }
+    binding: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": role["metadata"],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "argo-memoization"},
+        "subjects": [{"kind": "ServiceAccount", "name": "argo", "namespace": NAMESPACE}],
+    }
+    return [role, binding]
 
 
 def namespace_objects(

@@ -30,7 +30,7 @@ ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     # action: module, words that it takes, how many of them, flags besides the global ones
     "run": (
         _START, "FILE", (1, 1),
-        ("parameter", "name", "function", "python", "service_account", "no_wait", "timeout"),
+        ("parameter", "name", "function", "python", "service_account", "no_cache", "no_wait", "timeout"),
     ),
     "ls": (_RUNS, "", (0, 0), ("all_namespaces",)),
     "show": (_RUNS, "[RUN]", (0, 1), ("watch",)),
@@ -42,7 +42,7 @@ ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     "cache": (_RUNS, "[RUN]", (0, 1), ()),
     "schedule": (
         _START, "[FILE]", (0, 1),
-        ("parameter", "name", "function", "python", "service_account", "cron", "every", "all_namespaces"),
+        ("parameter", "name", "function", "python", "service_account", "no_cache", "cron", "every", "all_namespaces"),
     ),
     "login": (_LOGIN, "", (0, 0), ()),
     "logout": (_LOGIN, "", (0, 0), ()),
@@ -61,6 +61,9 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--function", metavar="NAME", help="run, schedule: which pipeline function of FILE.py")
     parser.add_argument("--python", metavar="PATH", help="run, schedule: interpreter that has kfp, for FILE.py")
     parser.add_argument("--service-account", metavar="NAME", help="run, schedule: account of its steps")
+    parser.add_argument(
+        "--no-cache", action="store_true", default=None, help="run, schedule: take no step from an earlier run"
+    )
     parser.add_argument("--no-wait", action="store_true", default=None, help="run: return at once")
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="run: how long to wait (default: for ever)")
     parser.add_argument("--cron", metavar="CRON", help='schedule: when, as "0 9 * * *" (UTC)')

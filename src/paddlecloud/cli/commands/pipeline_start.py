@@ -167,6 +167,7 @@ def _request(session: Session, args: argparse.Namespace, found: Package) -> RunR
         namespace=session.namespace,
         parameters=_parameters(args.parameter or ()),
         service_account=args.service_account or "",
+        cache=not args.no_cache,
     )
 
 

@@ -80,7 +80,7 @@ def cache_words(step: Step, why: str = "") -> tuple[str, str, str]:
     if step.cache_key:
         unknown = "no earlier step had this key: an input, the program or the image is new"
         return "miss", step.cache_key, visible(why) or unknown
-    return "–", "", "the pipeline does not cache this step"
+    return "–", "", "the step is not cached in this run"
 
 
 class Live:

@@ -34,7 +34,6 @@ class RunAsked(NamedTuple):
     pipeline_id: str = ""
     version_id: str = ""
     parameters: Mapping[str, Any] = {}
-    pipeline_root: str = ""
 
 
 class Vocabulary(Protocol):
@@ -178,7 +177,6 @@ async def _wanted(words: Vocabulary, caller: Caller, body: Object) -> tuple[runs
         experiment_id=experiment.id,
         description=text_in(body, "description"),
         service_account=text_in(body, "service_account"),
-        pipeline_root=asked.pipeline_root,
     )
 
 

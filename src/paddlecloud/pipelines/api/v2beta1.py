@@ -47,13 +47,18 @@ def run_in_body(body: Object) -> RunAsked:
     spec = body.get("pipeline_spec")
     reference = object_of(body.get("pipeline_version_reference") or {}, "pipeline_version_reference")
     config = object_of(body.get("runtime_config") or {}, "runtime_config")
+    if text_in(config, "pipeline_root"):
+        raise Refused(
+            400,
+            "runtime_config.pipeline_root is not carried out: artifacts go to the artifact repository of Argo. "
+            "Leave it out",
+        )
     return RunAsked(
         name=text_in(body, "display_name"),
         document=object_of(spec, "pipeline_spec") if spec else None,
         pipeline_id=text_in(reference, "pipeline_id"),
         version_id=text_in(reference, "pipeline_version_id"),
         parameters=object_of(config.get("parameters") or {}, "runtime_config.parameters"),
-        pipeline_root=text_in(config, "pipeline_root"),
     )
 
 

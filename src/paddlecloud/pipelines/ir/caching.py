@@ -2,7 +2,8 @@
 
 The key is a digest of what the step is (image, command, arguments, environment, outputs) and of what it is given:
 values of parameters, and of artifacts the digest of their content, or where no launcher made one, the key of the
-content. Runs of a pipeline share one ConfigMap for each component: Kubeflow Pipelines' cache is a pipeline's, too.
+content. Runs of a pipeline in a namespace share one ConfigMap for each component: Kubeflow Pipelines' cache is a
+pipeline's, too.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from paddlecloud.pipelines.ir.steps import ORDERS
 from paddlecloud.pipelines.ir.values import json_of
 
 CACHE_PREFIX = "pipeline-cache-"
+_NAMESPACE = "{{workflow.namespace}}"
+"""Argo keeps the ConfigMaps of all workflows in the namespace of its controller (workflow/controller/controller.go,
+`NewCacheFactory`), where the answers of tenants must not meet. Its own variable is right wherever the workflow goes."""
 
 
 def memoize(
@@ -52,12 +56,14 @@ def component_digest(component: Component, container: Container) -> str:
 
 
 def cache_name(pipeline: str, component: str) -> str:
-    """The name of a ConfigMap; long and odd names end with a digest."""
-    wanted = f"{CACHE_PREFIX}{pipeline}-{component.removeprefix('comp-')}"
+    """The name of a ConfigMap, with the namespace that Argo puts in; long and odd names end with a digest.
+
+    A namespace has no dot: what is before the dot is the namespace's alone, whatever a pipeline is called."""
+    wanted = f"{pipeline}-{component.removeprefix('comp-')}"
     name = re.sub(r"[^a-z0-9-]+", "-", wanted.lower()).strip("-")
-    if name == wanted and len(name) <= 100:
-        return name
-    return f"{name[:90].rstrip('-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:8]}"
+    if name != wanted or len(name) > 100:
+        name = f"{name[:90].rstrip('-')}-{hashlib.sha256(wanted.encode()).hexdigest()[:8]}".lstrip("-")
+    return f"{CACHE_PREFIX}{_NAMESPACE}.{name}"
 
 
 def _content(reference: str) -> str:

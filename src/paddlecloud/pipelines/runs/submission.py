@@ -36,7 +36,8 @@ class RunRequest(NamedTuple):
     recurring_id: str = ""
     description: str = ""
     service_account: str = ""
-    pipeline_root: str = ""
+    cache: bool = True
+    """Whether steps that allow it are answered from earlier runs; without it none is, and nothing is kept for later."""
 
 
 def workflow_of(package: Package, request: RunRequest, *, suffix: str) -> Object:
@@ -116,7 +117,7 @@ def _substituted(package: Package, request: RunRequest) -> Object:
 def _translated(package: Package, request: RunRequest, name: str) -> Object:
     documents = [package.spec, package.platforms] if package.platforms else [package.spec]
     try:
-        return ir.workflow_of(ir.read_documents(documents), request.parameters, name, ir.Options(cache=True))
+        return ir.workflow_of(ir.read_documents(documents), request.parameters, name, ir.Options(cache=request.cache))
     except ir.InvalidPipeline as error:
         raise PackageError(str(error)) from error
 
@@ -125,4 +126,19 @@ def _spec(made: Object, request: RunRequest) -> Object:
     spec = dict(made["spec"])
     if request.service_account:
         spec["serviceAccountName"] = request.service_account
-    return spec
+    return spec if request.cache else _without_cache(spec)
+
+
+def _without_cache(spec: Object) -> Object:
+    """Argo's `memoize` is a field of templates, and of the defaults of all templates."""
+    made = dict(spec)
+    if isinstance(spec.get("templates"), list):
+        made["templates"] = [_without_memoize(each) for each in spec["templates"]]
+    if "templateDefaults" in spec:
+        made["templateDefaults"] = _without_memoize(spec["templateDefaults"])
+    return made
+
+
+def _without_memoize(template: Any) -> Any:
+    """What is no template is left to Argo, which refuses it by name."""
+    return {k: v for k, v in template.items() if k != "memoize"} if isinstance(template, dict) else template

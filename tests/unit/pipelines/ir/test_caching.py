@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from paddlecloud.pipelines import ir
 from paddlecloud.pipelines.ir.caching import Attempt, cache_name, parts_of, why_missed
+
+SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
 def reference(**more: object) -> str:
@@ -53,12 +56,25 @@ def test_the_program_of_a_python_component_is_read_from_what_the_launcher_gets()
 @pytest.mark.parametrize(
     ("pipeline", "component", "name"),
     [
-        ("loops", "comp-double", "pipeline-cache-loops-double"),
-        ("My pipeline", "comp-a", "pipeline-cache-my-pipeline-a-"),
-        ("x" * 200, "comp-a", "pipeline-cache-xxx"),
+        ("loops", "comp-double", "pipeline-cache-team-a.loops-double"),
+        ("My pipeline", "comp-a", "pipeline-cache-team-a.my-pipeline-a-"),
+        ("a.b", "comp-c", "pipeline-cache-team-a.a-b-c-"),
+        ("x" * 200, "comp-a", "pipeline-cache-team-a.xxx"),
+        ("文本检测", "comp-训练", "pipeline-cache-team-a."),
     ],
 )
 def test_the_config_map_has_a_name_that_kubernetes_takes(pipeline: str, component: str, name: str) -> None:
-    found = cache_name(pipeline, component)
+    found = cache_name(pipeline, component).replace("{{workflow.namespace}}", "team-a")
     assert found.startswith(name)
-    assert len(found) <= 100
+    assert len(found) <= 200
+    assert SUBDOMAIN.fullmatch(found)
+
+
+def test_the_answers_of_two_namespaces_never_meet_whatever_their_pipelines_are_called() -> None:
+    """Argo keeps the ConfigMaps of all namespaces in its own."""
+
+    def in_namespace(namespace: str, pipeline: str) -> str:
+        return cache_name(pipeline, "comp-c").replace("{{workflow.namespace}}", namespace)
+
+    assert in_namespace("team", "a-b") != in_namespace("team-a", "b")
+    assert in_namespace("team", "a.b") != in_namespace("team-a", "b")

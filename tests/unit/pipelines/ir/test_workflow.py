@@ -161,7 +161,8 @@ class TestCaching:
         return {name: each["memoize"] for name, each in found.items() if "memoize" in each}
 
     def test_steps_that_allow_it_are_memoised_in_a_config_map_of_their_component(self) -> None:
-        assert self.keys()["total"]["cache"] == {"configMap": {"name": "pipeline-cache-loops-total"}}
+        name = "pipeline-cache-{{workflow.namespace}}.loops-total"
+        assert self.keys()["total"]["cache"] == {"configMap": {"name": name}}
 
     def test_the_key_does_not_depend_on_values_that_are_known_only_later(self) -> None:
         assert self.keys(n=3) == self.keys(n=4)

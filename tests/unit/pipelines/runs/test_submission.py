@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.runs.package import PackageError, of_document
+from paddlecloud.pipelines.runs.package import PackageError, of_document, read
 from paddlecloud.pipelines.runs.submission import RunRequest, dns_prefix, workflow_of
 
 WORKFLOW = {
@@ -49,6 +50,33 @@ def test_an_account_that_was_asked_for_wins_and_a_recurring_run_keeps_argos_own_
     assert made["spec"]["serviceAccountName"] == "mine"
     assert made["spec"]["templates"][0]["container"]["args"] == ["{{workflow.uid}}"]
     assert names.RUN_ID not in made["metadata"]["labels"]
+
+
+GOLDEN = Path(__file__).parents[1] / "ir" / "golden" / "loops.yaml"
+MEMOIZE = {"key": "k", "cache": {"configMap": {"name": "c"}}}
+
+
+@pytest.mark.parametrize("cache", [True, False])
+def test_caching_can_be_switched_off_for_a_pipeline_of_kfp_2(cache: bool) -> None:
+    made = workflow_of(read(GOLDEN.read_bytes()), RunRequest("r", "n", cache=cache), suffix="x")
+    assert any("memoize" in each for each in made["spec"]["templates"]) is cache
+
+
+def test_caching_can_be_switched_off_for_a_workflow() -> None:
+    template = {"name": "main", "container": {"image": "busybox"}, "memoize": MEMOIZE}
+    spec = {"entrypoint": "main", "templates": [template, "no template"], "templateDefaults": {"memoize": MEMOIZE}}
+    package = of_document({"kind": "Workflow", "metadata": {"name": "w"}, "spec": spec})
+    kept = workflow_of(package, RunRequest("r", "n"), suffix="x")["spec"]
+    assert (kept["templates"][0], kept["templateDefaults"]) == (template, {"memoize": MEMOIZE})
+    made = workflow_of(package, RunRequest("r", "n", cache=False), suffix="x")["spec"]
+    assert made["templates"] == [{"name": "main", "container": {"image": "busybox"}}, "no template"]
+    assert made["templateDefaults"] == {}
+
+
+def test_a_workflow_that_refers_to_a_template_stays_as_it_is_without_caching() -> None:
+    spec = {"workflowTemplateRef": {"name": "t"}}
+    package = of_document({"kind": "Workflow", "metadata": {"name": "w"}, "spec": spec})
+    assert workflow_of(package, RunRequest("r", "n", cache=False), suffix="x")["spec"] == spec
 
 
 def test_a_parameter_that_the_pipeline_does_not_have_is_named_with_the_one_that_was_meant() -> None:
