@@ -14,14 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from paddlecloud.api.names import SERVICE
-from paddlecloud.api.paddleservice import decode, normalise, validate
-from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
-from paddlecloud.controllers.paddleservice.observe import Observed, judged_revision, view
+from paddlecloud.controllers.paddleservice.observe import Observed, Parsed, judged_revision, view
 from paddlecloud.controllers.paddleservice.status import retry_of
 from paddlecloud.controllers.paddleservice.template import Site, allowed_folders
 from paddlecloud.kube.cache import by_owner, owned_by
@@ -123,7 +121,9 @@ class PaddleServiceController(Operator[Observed, Plan]):
         holder = next(iter(self.objects(key_of(service))), service)
         if holder["apiVersion"] != service["apiVersion"]:
             return Observed(rival=holder["apiVersion"])
-        observed = replace(self._observe(service), fingerprints=await self._fingerprinted(service))
+        parsed = Parsed.of(service)
+        fingerprints = await self._fingerprinted(service, parsed)
+        observed = replace(self._observe(service), parsed=parsed, fingerprints=fingerprints)
         return await self._measured(service, observed)
 
     def decide(self, service: Object, observed: Observed, now: float) -> Plan:
@@ -136,7 +136,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
         self._measures.forget(key)
         self._fingerprints.pop(key, None)
 
-    async def _fingerprinted(self, service: Object) -> dict[str, str]:
+    async def _fingerprinted(self, service: Object, parsed: Parsed) -> dict[str, str]:
         """Once for each change of the spec and each retry: a revision is made of what its folder holds then."""
         if self._site.fingerprint is None:
             return {}
@@ -144,16 +144,12 @@ class PaddleServiceController(Operator[Observed, Plan]):
         asked = str(meta["uid"]), int(meta.get("generation") or 0), retry_of(service)
         known = self._fingerprints.get(key)
         if known is None or known[0] != asked:
-            found = {folder: await _within_limit(self._site.fingerprint, folder) for folder in self._folders(service)}
+            found = {folder: await _within_limit(self._site.fingerprint, folder) for folder in self._folders(parsed)}
             known = self._fingerprints[key] = (asked, found)
         return known[1]
 
-    def _folders(self, service: Object) -> set[str]:
-        try:
-            decoded = decode(service)
-        except DecodeError:
-            return set()  # refused by decide
-        return set() if validate(decoded) else allowed_folders(normalise(decoded)[0], self._site)
+    def _folders(self, parsed: Parsed) -> set[str]:
+        return allowed_folders(parsed.settings, self._site) if parsed.settings else set()  # refused by decide
 
     async def _measured(self, service: Object, observed: Observed) -> Observed:
         """With figures of the revision that a roll-out waits to judge, where its platform left none beside it."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paddlecloud.api.names import ENDPOINT, HTTP2_READY, KNATIVE_REVISION, NAME_URL, SERVICE
-from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
-from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER
-from paddlecloud.controllers.paddleservice.observe import Observed
+from paddlecloud.controllers.paddleservice.observe import Observed, Parsed
 from paddlecloud.controllers.paddleservice.status import READY
 from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
@@ -28,13 +27,10 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
         name = service["metadata"]["name"]
         text = f"{name} exists in {observed.rival} as well and came first; delete one of them or rename it"
         return _refusal(service, status.CONFLICT, text, now)
-    try:
-        decoded = decode(service)
-    except DecodeError as error:
-        return _refusal(service, "InvalidSpec", str(error), now)
-    if problems := validate(decoded):
-        return _refusal(service, "InvalidSpec", "; ".join(map(str, problems)), now)
-    settings, warnings = normalise(decoded)
+    parsed = observed.parsed or Parsed.of(service)
+    settings = parsed.settings
+    if settings is None:
+        return _refusal(service, "InvalidSpec", parsed.problem, now)
     if problem := folder_problem(settings, observed.site):
         return _refusal(service, "FolderNotAllowed", problem, now)
     found = wanted(settings, observed.site, observed.fingerprints, retry=status.retry_of(service))
@@ -44,7 +40,7 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
         plan = _on_deployments(service, settings, found, observed, now)
     plan.events += _news(service, plan.status or {})
     if int((service.get("status") or {}).get("observedGeneration") or 0) != service["metadata"].get("generation", 0):
-        plan.events += [PlannedEvent("Note", warning) for warning in warnings]
+        plan.events += [PlannedEvent("Note", warning) for warning in parsed.warnings]
     return plan
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from paddlecloud.api.names import COLD_START, ENDPOINT, MEASURES
+from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
+from paddlecloud.api.problems import DecodeError
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.conditions import condition_of
@@ -42,9 +44,31 @@ class RevisionView(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Parsed:
+    """The service's own object, decoded. One that is invalid has `problem` instead of settings."""
+
+    settings: ServiceSettings | None
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+
+    @classmethod
+    def of(cls, service: Object) -> Parsed:
+        try:
+            decoded = decode(service)
+        except DecodeError as error:
+            return cls(None, problem=str(error))
+        if problems := validate(decoded):
+            return cls(None, problem="; ".join(map(str, problems)))
+        settings, warnings = normalise(decoded)
+        return cls(settings, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """`rival` is the object of the same name in the other group, if that one came first."""
 
+    parsed: Parsed | None = None
+    """The decoded service: observing it took decoding, and `decide` does not repeat it."""
     engine: Engine = "Knative"
     kservice: Object | None = None
     revisions: Mapping[str, RevisionView] = field(default_factory=dict)

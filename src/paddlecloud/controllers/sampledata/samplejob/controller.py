@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from paddlecloud.api.problems import DecodeError
-from paddlecloud.api.samplejob import decode, normalise
+from paddlecloud.api.samplejob import SampleJobSettings
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.decide import decide
-from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobPlan
+from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, ParsedJob, SampleJobPlan
 from paddlecloud.controllers.sampledata.samplejob.work import given_to, secret_of
 from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, Parsed, SecretView
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
@@ -142,11 +141,14 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
         reports, silent = await self._ask(job, servers, access)
         now = self.clock.monotonic()
         memory.silent_since = {ordinal: memory.silent_since.get(ordinal, now) for ordinal in silent}
+        parsed, parsed_set = ParsedJob.of(job), Parsed.of(sample_set) if sample_set else None
         return Observed(
+            parsed=parsed,
+            parsed_set=parsed_set,
             sample_set=sample_set,
             servers=servers,
             access=access,
-            secret=await self._secret(job, sample_set),
+            secret=await self._secret(parsed.settings, parsed_set) if parsed.decoded else None,
             reports=reports,
             silent=silent,
             silent_for={ordinal: now - since for ordinal, since in memory.silent_since.items()},
@@ -160,12 +162,8 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
         except NotFound:
             return None
 
-    async def _secret(self, job: Object, sample_set: Object | None) -> SecretView | None:
-        try:
-            settings = normalise(decode(job)).settings
-        except DecodeError:
-            return None  # `decide` reports it
-        secret = secret_of(settings, Parsed.of(sample_set).settings if sample_set else None)
+    async def _secret(self, settings: SampleJobSettings, sample_set: Parsed | None) -> SecretView | None:
+        secret = secret_of(settings, sample_set.settings if sample_set else None)
         return await read_secret(self.client, secret, namespace=settings.namespace) if secret else None
 
     async def _ask(

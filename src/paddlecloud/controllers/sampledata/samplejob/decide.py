@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from itertools import islice
 
-from paddlecloud.api.problems import DecodeError
-from paddlecloud.api.samplejob import SampleJobStatus, decode, encode, normalise, validate
-from paddlecloud.api.sampleset import SampleSetStatus
-from paddlecloud.api.sampleset import decode as decode_set
-from paddlecloud.api.sampleset import normalise as normalise_set
+from paddlecloud.api.samplejob import SampleJobStatus, encode, validate
 from paddlecloud.controllers import grants
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob import cron, phase, work
-from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, SampleJobDraft, SampleJobPlan
+from paddlecloud.controllers.sampledata.samplejob.draft import (
+    FINISHED,
+    Observed,
+    ParsedJob,
+    SampleJobDraft,
+    SampleJobPlan,
+)
 from paddlecloud.controllers.sampledata.sampleset import case as sets
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
@@ -38,22 +40,18 @@ NAMED = 3
 
 def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> SampleJobPlan:
     """Everything to be done for the job now. An empty decision means: as it should be."""
-    try:
-        parsed = decode(job)
-    except DecodeError as error:
-        bare = decode({"metadata": job["metadata"]})
-        draft = SampleJobDraft.of(job, normalise(bare).settings, SampleJobStatus(), observed, now, options)
-        _reject(draft, str(error))
-        return _conclude(draft)
-    settings, warnings = normalise(parsed)
-    old = parsed.status or SampleJobStatus()
+    parsed = observed.parsed or ParsedJob.of(job)
+    settings, old = parsed.settings, parsed.status
     draft = SampleJobDraft.of(job, settings, old, observed, now, options)
+    if parsed.decoded is None:
+        _reject(draft, parsed.error)
+        return _conclude(draft)
     meta = job["metadata"]
     marks = meta.get("finalizers") or []
     mark = names.job_finalizer(settings.name)
     if meta.get("deletionTimestamp"):
         return _leave(draft, marks, mark) if mark in marks else SampleJobPlan()
-    problems = "; ".join(str(problem) for problem in validate(parsed))
+    problems = "; ".join(str(problem) for problem in validate(parsed.decoded))
     if old.phase in FINISHED and not _begin_again(draft, changed=not problems):
         return _conclude(draft)
     if problems:
@@ -63,8 +61,8 @@ def decide(job: Object, observed: Observed, now: float, options: sets.Options) -
         return SampleJobPlan(patch=[set_finalizers(job, [*marks, mark])])
     if conditions.find(draft.status.conditions, "Valid") is not None:
         draft.condition("Valid", True, "Repaired")
-    if warnings and old.observed_generation != meta.get("generation"):
-        draft.add_event("Translated", "; ".join(warnings), warning=True)
+    if parsed.warnings and old.observed_generation != meta.get("generation"):
+        draft.add_event("Translated", "; ".join(parsed.warnings), warning=True)
     if settings.schedule:
         cron.keep(draft)
     elif draft.status.job_name and _is_own(draft):
@@ -133,14 +131,10 @@ def _case_of_set(draft: SampleJobDraft) -> sets.SampleSetCase | None:
     found = draft.observed.sample_set
     if found is None or found["metadata"].get("deletionTimestamp"):
         return None
-    try:
-        parsed = decode_set(found)
-    except DecodeError:
+    parsed = draft.observed.parsed_set or sets.Parsed.of(found)
+    if parsed.decoded is None:
         return None
-    settings = normalise_set(parsed).settings
-    return sets.SampleSetCase(
-        found, settings, parsed.status or SampleSetStatus(), sets.Observed(), draft.now, draft.options
-    )
+    return sets.SampleSetCase(found, parsed.settings, parsed.status, sets.Observed(), draft.now, draft.options)
 
 
 def _work(draft: SampleJobDraft, case: sets.SampleSetCase, partitions: int) -> Work:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from paddlecloud.api.names import RETRY_AT
-from paddlecloud.api.samplejob import SampleJobSettings, SampleJobStatus
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.samplejob import SampleJob, SampleJobSettings, SampleJobStatus, decode, normalise
 from paddlecloud.controllers.sampledata.draft import Draft
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, SecretView
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, Parsed, SecretView
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
@@ -22,7 +23,31 @@ LOST_AFTER = 120.0
 
 
 @dataclass(frozen=True, slots=True)
+class ParsedJob:
+    """The job's own object, decoded. One that cannot be decoded has `error`, and settings of its name alone."""
+
+    settings: SampleJobSettings
+    status: SampleJobStatus
+    decoded: SampleJob | None = None
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+
+    @classmethod
+    def of(cls, job: Object) -> ParsedJob:
+        try:
+            decoded = decode(job)
+        except DecodeError as error:
+            bare = normalise(decode({"metadata": job["metadata"]})).settings
+            return cls(bare, SampleJobStatus(), error=str(error))
+        settings, warnings = normalise(decoded)
+        return cls(settings, decoded.status or SampleJobStatus(), decoded, tuple(warnings))
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
+    parsed: ParsedJob | None = None
+    """The decoded job, and below the decoded set: observing them took decoding, and `decide` does not repeat it."""
+    parsed_set: Parsed | None = None
     sample_set: Object | None = None
     servers: tuple[CacheServer, ...] = ()
     access: Access | None = None
