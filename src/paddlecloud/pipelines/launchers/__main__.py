@@ -17,7 +17,7 @@ from pathlib import Path
 
 from paddlecloud.kube import config
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.errors import ApiError, ConfigError
+from paddlecloud.kube.errors import ApiError, ConfigError, Forbidden, NotFound
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, find
@@ -26,6 +26,7 @@ from paddlecloud.pipelines.launchers import configure, dataset, serving, single,
 from paddlecloud.pipelines.launchers.arguments import Values, parse
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.step import MANAGER, Step
+from paddlecloud.pipelines.launchers.transient import PATIENCE, retrying
 from paddlecloud.storage.errors import StorageError
 
 FAILED, TIMED_OUT, STOPPED = 1, 124, 143
@@ -91,7 +92,7 @@ async def carry_out(
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        run, image = identity(await own_pod(client, settings.namespace))
+        run, image = identity(await own_pod(client, settings.namespace, patience=min(PATIENCE, limit)))
         step = Step(client, run=run, image=image, report=report)
         try:
             return await asyncio.wait_for(program(step, values), limit)
@@ -107,11 +108,15 @@ def report(text: str) -> None:
     print(text, flush=True)
 
 
-async def own_pod(client: Client, namespace: str) -> Object | None:
+async def own_pod(client: Client, namespace: str, *, patience: float = PATIENCE) -> Object | None:
     """The pod that this runs in; None outside of a cluster, or without the right to read it."""
+    name = os.environ.get("HOSTNAME") or socket.gethostname()
     try:
-        return await client.get(PODS, os.environ.get("HOSTNAME") or socket.gethostname(), namespace)
-    except ApiError:
+        return await retrying(lambda: client.get(PODS, name, namespace), report=report, patience=patience)
+    except NotFound:
+        return None
+    except Forbidden as error:
+        report(f"warning: another attempt of this run will not go on with the work of this one: {error.message}")
         return None
 
 

@@ -1,7 +1,8 @@
 """The logs of an object's pods, line by line, from their start to their end.
 
 Pods are watched by a label, so that one that is replaced is read too. A stream that breaks is resumed after its last
-line. Reading logs is help for people: a step neither fails nor waits because a log cannot be read.
+line. Reading logs is help for people: a step neither fails nor waits because a log cannot be read. That the account may
+not read them is reported once.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import aclosing
 
 from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.errors import ApiError, NotFound
+from paddlecloud.kube.errors import ApiError, Forbidden, NotFound
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.transport import split_lines
 
@@ -29,6 +30,7 @@ class PodLogs:
         self._namespace = namespace
         self._selector = selector
         self._report = report
+        self._refused = False
         self._readers: dict[str, asyncio.Task[None]] = {}
         self._watch = asyncio.create_task(self._follow_pods())
 
@@ -58,18 +60,24 @@ class PodLogs:
                 async with aclosing(changes) as events:
                     async for event in events:
                         self._consider(event.object)
-            except ApiError:
-                pass  # out of reach, too old or not allowed: looked at again in a moment
+            except ApiError as error:
+                self._note(error)  # out of reach, too old or not allowed: looked at again in a moment
             await asyncio.sleep(PAUSE)
 
     async def _look(self) -> str:
         try:
             found = await self._client.list(PODS, self._namespace, label_selector=self._selector)
-        except ApiError:
+        except ApiError as error:
+            self._note(error)
             return ""  # as above; without a version the watch begins with what there is
         for pod in found.items:
             self._consider(pod)
         return found.resource_version
+
+    def _note(self, error: ApiError) -> None:
+        if isinstance(error, Forbidden) and not self._refused:
+            self._refused = True
+            self._report(f"warning: logs of pods are not copied: {error.message}")
 
     def _consider(self, pod: Object) -> None:
         uid = str(pod["metadata"].get("uid"))
@@ -93,6 +101,9 @@ class PodLogs:
                         self._report(f"[{name}] {text[:LONGEST_LINE]}")
                 return
             except NotFound:
+                return
+            except Forbidden as error:
+                self._note(error)
                 return
             except ApiError:
                 await asyncio.sleep(PAUSE)
