@@ -116,7 +116,7 @@ class _Dag:
 
     def _phase(self, targets: list[str]) -> str:
         """The phase of the branch of each target. A failed task fails the branch, though what follows it is omitted."""
-        if self._operation.stopped_because and not self._place.on_exit:
+        if self._operation.stop_in(self._place):
             return FAILED if self._all_over() else RUNNING
         phases: dict[str, str] = {}
         todo = deque((child, SUCCEEDED) for child in self._nodes.children(self._node))

@@ -37,7 +37,7 @@ from paddlecloud.local.workflow.nodes import (
     is_over,
     readable,
 )
-from paddlecloud.local.workflow.observation import end_daemons, observe_pods
+from paddlecloud.local.workflow.observation import end_daemons, end_unknown_pods, observe_pods
 from paddlecloud.local.workflow.observed import Observed
 from paddlecloud.local.workflow.operation import LOCK_WAIT, Operation
 from paddlecloud.local.workflow.place import Place
@@ -118,6 +118,8 @@ def _decided(workflow: Object, as_stored: Object, observed: Observed, now: float
     outcome = _walk(operation, status)
     if outcome is not None:
         end_daemons(operation)
+    if outcome is not None or operation.stop:
+        end_unknown_pods(operation)
     global_outputs.publish(operation, status)
     if outcome is not None:
         status["phase"], message = outcome
@@ -200,7 +202,7 @@ def _walk(operation: Operation, status: Object) -> tuple[str, str] | None:
     spec = operation.spec
     if spec.get("suspend"):
         return None
-    if (locks := spec.get("synchronization")) and not operation.stopped_because:
+    if (locks := spec.get("synchronization")) and not operation.stop:
         try:
             own, waits_for, message = operation.holding.take(substitute(locks, operation.variables, lenient=True))
         except TemplateError as why:
@@ -224,17 +226,18 @@ def _walk(operation: Operation, status: Object) -> tuple[str, str] | None:
         operation.variables |= {"workflow.status": phase, "workflow.failures": _failures(operation)}
     if not hooks.workflow_hooks_are_done(operation, node, Place(library)) or not is_over(node):
         return None
-    message = operation.stopped_because or node.get("message", "")
+    message = (operation.stop.workflow if operation.stop else "") or node.get("message", "")
     final = hooks.exit_hook(spec, arguments)
-    if final is None or spec.get("shutdown") == "Terminate":
-        return phase, message if phase != SUCCEEDED else ""
     place, name = Place(library, on_exit=True), f"{operation.name}.onExit"
+    terminated = spec.get("shutdown") == "Terminate"
+    if final is None or (terminated and operation.nodes.find(name) is None):
+        return phase, message if phase != SUCCEEDED else ""
     handler = operation.execute(name, final, final["arguments"], place, nodeFlag=dict(hooks.HOOKED))
     if error := operation.errors.get(name):
         return ERROR, f"error in exit template execution : {error}"
     if handler is None or not is_over(handler):
         return None
-    if phase == SUCCEEDED and has_failed(handler):
+    if phase == SUCCEEDED and has_failed(handler) and not terminated:
         return handler["phase"], handler.get("message", "")
     return phase, message if phase != SUCCEEDED else ""
 

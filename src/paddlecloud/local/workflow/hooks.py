@@ -60,11 +60,11 @@ def are_done(operation: Operation, node: Node, holder: Holder, scope: Scope, pla
     ]
     if failed := [each["name"] for each in begun if each is not None and each["name"] in operation.errors]:
         raise TemplateError(operation.errors[failed[0]])
-    final = exit_hook(holder, operation.spec.get("arguments") or {})
-    if final is not None and has_ended(node) and _exits(operation, final, scope):
+    final, full = exit_hook(holder, operation.spec.get("arguments") or {}), f"{node['name']}.onExit"
+    if final is not None and has_ended(node) and (operation.nodes.find(full) or _exits(operation, final, scope)):
         late = dataclasses.replace(place, on_exit=True)
-        begun.append(_run(operation, node, f"{node['name']}.onExit", final, scope, late, prefix))
-        if why := operation.errors.get(f"{node['name']}.onExit"):
+        begun.append(_run(operation, node, full, final, scope, late, prefix))
+        if why := operation.errors.get(full):
             raise ExitHookError(why)
     return all(each is not None and is_over(each) for each in begun)
 

@@ -43,16 +43,28 @@ def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
     if phase in (PENDING, RUNNING) and not message:
         node.pop("message", None)
     operation.nodes.mark(node, phase, message)
-    if phase in (PENDING, RUNNING) and operation.stopped_because and not _is_handler(operation, node):
+    if phase in (PENDING, RUNNING) and operation.stop and not _is_handler(operation, node):
         _delete(operation, found)
         node.pop("daemoned", None)
-        operation.nodes.mark(node, FAILED, operation.stopped_because)
+        operation.nodes.mark(node, FAILED, operation.stop.of_node(node))
 
 
 def _delete(operation: Operation, pod: Object) -> None:
     meta = pod["metadata"]
     if not meta.get("deletionTimestamp"):
         operation.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+
+
+def end_unknown_pods(operation: Operation) -> None:
+    """Of a workflow that was stopped or is over: pods of steps that the status does not have. A crash, or somebody who
+    stopped the workflow at that moment, lost the status of the pass that created them."""
+    for identity, pod in operation.observed.pods.items():
+        node = operation.nodes.by_id.get(identity)
+        if (node is None or not has_pod(node)) and (pod.get("status") or {}).get("phase", PENDING) in (
+            PENDING,
+            RUNNING,
+        ):
+            _delete(operation, pod)
 
 
 def end_daemons(operation: Operation, boundary: Node | None = None) -> None:

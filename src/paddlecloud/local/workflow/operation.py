@@ -14,7 +14,7 @@ from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workflow import container_set, memoization, retries
+from paddlecloud.local.workflow import container_set, memoization, retries, stopping
 from paddlecloud.local.workflow.artifacts.locations import REPOSITORY
 from paddlecloud.local.workflow.artifacts.repositories import with_archive_location
 from paddlecloud.local.workflow.expressions.budget import Work
@@ -41,6 +41,7 @@ from paddlecloud.local.workflow.nodes import (
 from paddlecloud.local.workflow.observed import Observed
 from paddlecloud.local.workflow.place import Place, described_by, shown_as
 from paddlecloud.local.workflow.pod import pod_for
+from paddlecloud.local.workflow.stopping import Stop
 from paddlecloud.local.workflow.templates import (
     POD_KINDS,
     Holder,
@@ -103,7 +104,7 @@ class Operation:
         self._results: dict[str, frozenset[str]] = {}
         self._substituted: Mapping[str, Any] | None = None
         self._lock_message = ("", "")
-        self.stopped_because = self._why_stopped()
+        self.stop = self._why_stopped()
         self.holding = Holding(workflow, nodes, observed.locks)
         self.errors: dict[str, str] = {}
         """Why templates could not be carried out in this pass, by the names of their nodes: what Argo's
@@ -111,19 +112,20 @@ class Operation:
         self.stored = stored_templates(workflow)
         """Templates of other objects, as they were when they were first used."""
 
-    def _why_stopped(self) -> str:
+    def _why_stopped(self) -> Stop | None:
         """Somebody stopped the workflow, or its time is over: nothing begins any more but exit handlers."""
         if strategy := self.spec.get("shutdown"):
-            return f"Stopped with strategy '{strategy}'"
-        lasts = self.spec.get("activeDeadlineSeconds")
-        began = (self.workflow.get("status") or {}).get("startedAt")
-        if lasts is None or not began:
-            return ""
-        left = parse_rfc3339(began) + float(lasts) - self.now
-        if left > 0:
-            self.plan.requeue_after(left)
-            return ""
-        return "Workflow exceeded its deadline"
+            return stopping.shutdown(str(strategy))
+        deadline = stopping.deadline_of(self.spec, self.workflow.get("status") or {})
+        if deadline is not None and deadline <= self.now:
+            return stopping.deadline_exceeded(deadline)
+        if deadline is not None:
+            self.plan.requeue_after(deadline - self.now)
+        return None
+
+    def stop_in(self, place: Place) -> Stop | None:
+        """Exit handlers go on when a workflow is stopped; when it is terminated they end as well."""
+        return None if place.on_exit and self.spec.get("shutdown") != "Terminate" else self.stop
 
     def library(self) -> Library:
         """The templates of the workflow itself. As in Argo the merged spec of one with a reference has no name."""
@@ -166,8 +168,8 @@ class Operation:
         template = with_defaults(template, self.spec.get("templateDefaults") or {})
         kind = kind_of(template)
         self.metering.note(node_id(self.name, name), template)
-        if (node is None or _waits_for_lock(node)) and self.stopped_because and not place.on_exit:
-            return self._stopped(name, holder, place)
+        if (node is None or _waits_for_lock(node)) and (stop := self.stop_in(place)):
+            return self._stopped(name, holder, place, stop.not_begun)
         if self._has_to_wait(template, node, place):
             return node
         self.allowance.take_text(text_in(arguments))
@@ -264,13 +266,11 @@ class Operation:
         self.plan.requeue_after(LOCK_WAIT if waits_for else 0.0)
         return node
 
-    def _stopped(self, name: str, holder: Holder, place: Place) -> Node:
+    def _stopped(self, name: str, holder: Holder, place: Place, message: str) -> Node:
         if (found := self.nodes.find(name)) is not None:
-            return self.nodes.mark(found, FAILED, self.stopped_because)
+            return self.nodes.mark(found, FAILED, message)
         described = described_by(holder, place, {})
-        return self.nodes.add(
-            name, "Skipped", FAILED, boundary=place.boundary, message=self.stopped_because, **described
-        )
+        return self.nodes.add(name, "Skipped", FAILED, boundary=place.boundary, message=message, **described)
 
     # One template
 
@@ -303,7 +303,7 @@ class Operation:
         strategy = self._retry_strategy(template)
         assert strategy is not None
         attempts = self.nodes.children(node)
-        verdict = retries.judge(strategy, node, attempts, self.now, self.stopped_because)
+        verdict = retries.judge(strategy, node, attempts, self.now, self.stop.retry if self.stop else "")
         if verdict.phase:
             last = attempts[-1]
             if last.get("outputs"):
@@ -360,7 +360,7 @@ class Operation:
             return suspension.carry_out(self, node, template)
         if kind == "plugin":  # as Argo's agent, where no plugin is installed (workflow/executor/agent.go)
             return self.nodes.mark(node, FAILED, "no plugin executed the template")
-        return self._pod(node, template)
+        return self._pod(node, template, place)
 
     def _has_failed_children(self, node: Node) -> bool:
         """`failFast` of a template: nothing more begins below it, and once no pod is left it has failed."""
@@ -395,9 +395,11 @@ class Operation:
             self._substituted = substitute(own, self.variables, lenient=True)
         return self._substituted
 
-    def _pod(self, node: Node, template: Template) -> Node:
+    def _pod(self, node: Node, template: Template, place: Place) -> Node:
         """Its pod is observed before the walk (`decide`); here it is only made."""
         if node["phase"] == PENDING and node["id"] not in self.observed.pods:
+            if stop := self.stop_in(place):  # its pod is gone, and a crash lost the status that says so
+                return self.nodes.mark(node, FAILED, stop.not_begun)
             if node["id"] in self.observed.refused:
                 raise TemplateError(self.observed.refused[node["id"]])
             name = pod_name(self.name, node["name"], template.get("name", ""))

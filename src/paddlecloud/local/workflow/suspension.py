@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def carry_out(operation: Operation, node: Node, template: Template) -> Node:
     if node["phase"] != RUNNING:
         return node
-    if operation.stopped_because:
-        return operation.nodes.mark(node, FAILED, operation.stopped_because)
+    if operation.stop:
+        return operation.nodes.mark(node, FAILED, operation.stop.suspended)
     if "outputs" not in node and (outputs := _to_be_supplied(template)):
         node["outputs"] = {"parameters": outputs}
     duration = (template.get("suspend") or {}).get("duration")

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from paddlecloud.local.workflow.names import pod_name
 
@@ -231,7 +228,7 @@ def test_a_workflow_ends_at_its_deadline() -> None:
     assert run.plan.after == pytest.approx(59)
     run.now += 60
     run.run()
-    assert (run.status["phase"], run.status["message"]) == ("Failed", "Workflow exceeded its deadline")
+    assert (run.status["phase"], run.status["message"]) == ("Failed", "Step exceeded its deadline")
 
 
 def test_a_workflow_waits_for_a_time_or_for_somebody() -> None:
@@ -294,31 +291,6 @@ def test_an_output_that_no_step_has_is_named() -> None:
     run = Simulation(workflow(spec)).run()
     assert run.status["phase"] == "Failed"
     assert "{{steps.a.outputs.parameters.x}}" in run.status["message"]
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10_000))
-def test_any_order_of_events_and_crashes_ends_as_without_them(seed: int) -> None:
-    """A crash loses a pass: its pods may be there while its status is not."""
-    dice = random.Random(seed)
-    spec = DIAMOND.replace("{name: B, template: say", "{name: B, template: say, withItems: [1, 2]")
-    straight = Simulation(workflow(spec), lambda pod: 0).run()
-    run = Simulation(workflow(spec), lambda pod: 0)
-    waiting = []
-    for _ in range(300):
-        before = dict(run.workflow.get("status") or {})
-        waiting += run.step()
-        if dice.random() < 0.3:
-            run.workflow["status"] = before
-        dice.shuffle(waiting)
-        while waiting and dice.random() < 0.5:
-            pod = waiting.pop()
-            if "status" not in pod:
-                run.finish(pod)
-        if run.status.get("phase") == "Succeeded":
-            break
-    assert run.phases() == straight.phases()
-    assert sorted(run.created) == sorted(straight.created)
 
 
 def test_given_a_pod_of_an_earlier_attempt_that_is_not_gone_then_its_node_waits() -> None:
