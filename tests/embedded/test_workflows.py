@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import base64
 import gzip
+import itertools
 import json
 import textwrap
 from typing import Any
+
+import pytest
 
 from harness import until
 from unit.local.workloads.real import Kubectl, read
@@ -14,10 +17,18 @@ from unit.local.workloads.real import Kubectl, read
 OVER = ("Succeeded", "Failed", "Error")
 
 
+def manifest(name: str, spec: str) -> str:
+    text = f"apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {{name: {name}}}\nspec:\n"
+    return text + textwrap.indent(textwrap.dedent(spec), "  ")
+
+
 def run(kubectl: Kubectl, name: str, spec: str) -> dict[str, Any]:
     """Create a workflow and wait for its end; gives its status."""
-    text = f"apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {{name: {name}}}\nspec:\n"
-    kubectl("create", "-f", "-", input=text + textwrap.indent(textwrap.dedent(spec), "  "))
+    kubectl("create", "-f", "-", input=manifest(name, spec))
+    return ended(kubectl, name)
+
+
+def ended(kubectl: Kubectl, name: str) -> dict[str, Any]:
     found = until(lambda: read(kubectl, f"workflow/{name}"), lambda wf: wf.get("status", {}).get("phase") in OVER)
     return dict(found["status"])
 
@@ -166,8 +177,7 @@ def test_a_workflow_is_deleted_when_its_time_is_over(kubectl: Kubectl) -> None:
         podGC: {strategy: OnPodCompletion}
         templates: [{name: main, container: {image: busybox, command: ["true"]}}]
     """
-    text = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: short}\nspec:\n"
-    kubectl("create", "-f", "-", input=text + textwrap.indent(textwrap.dedent(spec), "  "))
+    kubectl("create", "-f", "-", input=manifest("short", spec))
     until(lambda: read(kubectl, "workflows")["items"], lambda left: "short" not in [_name(each) for each in left])
 
 
@@ -201,19 +211,71 @@ def test_a_mutex_is_held_by_one_workflow_at_a_time(kubectl: Kubectl) -> None:
           synchronization: {mutexes: [{name: one}]}
           container: {image: busybox, command: [sleep, "0.3"]}
     """
-    text = "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {name: NAME}\nspec:\n"
-    text += textwrap.indent(textwrap.dedent(spec), "  ")
     names = ["first", "second", "third"]
-    kubectl("create", "-f", "-", input="\n---\n".join(text.replace("NAME", name) for name in names))
+    kubectl("create", "-f", "-", input="\n---\n".join(manifest(name, spec) for name in names))
     found = until(
         lambda: read(kubectl, "workflows")["items"],
         lambda items: [wf.get("status", {}).get("phase") for wf in items] == ["Succeeded"] * 3,
     )
-    pods = sorted(read(kubectl, "pods")["items"], key=lambda pod: str(_ran(pod)))
-    assert [_ran(pod)[1] for pod in pods[:-1]] <= [_ran(pod)[0] for pod in pods[1:]]
+    ran = sorted(_ran(pod) for pod in read(kubectl, "pods")["items"])
+    assert all(before[1] <= after[0] for before, after in itertools.pairwise(ran)), ran
     assert not any("synchronization" in wf["status"] for wf in found)
 
 
 def _ran(pod: dict[str, Any]) -> tuple[str, str]:
     ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]
     return ended["startedAt"], ended["finishedAt"]
+
+
+def test_a_hundred_workflows_at_once_all_succeed(kubectl: Kubectl) -> None:
+    """One step each: what is tested is that none is forgotten among the others, not how fast they are."""
+    spec = """
+        entrypoint: main
+        podGC: {strategy: OnPodCompletion}
+        templates:
+        - name: main
+          steps: [[{name: say, template: say}]]
+        - name: say
+          container: {image: busybox, command: [echo, hello], resources: {requests: {cpu: 1m}}}
+    """
+    kubectl("create", "-f", "-", input="\n---\n".join(manifest(f"w{number}", spec) for number in range(100)))
+    phases = until(
+        lambda: [wf.get("status", {}).get("phase") for wf in read(kubectl, "workflows")["items"]],
+        lambda found: len(found) == 100 and all(phase in OVER for phase in found),
+        timeout=110,
+        every=1,
+    )
+    assert phases == ["Succeeded"] * 100
+
+
+DEAF = """
+    entrypoint: main
+    podSpecPatch: '{"terminationGracePeriodSeconds": 1}'
+    templates:
+    - {name: main, steps: [[{name: deaf, template: deaf}]]}
+    - name: deaf
+      container: {image: busybox, command: [sh, -c], args: ["trap '' TERM; echo ready; while :; do sleep 0.2; done"]}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "step"),
+    [
+        ({"shutdown": "Stop"}, "Stopped with strategy 'Stop'", "workflow shutdown with strategy:  Stop"),
+        ({"activeDeadlineSeconds": 1}, "child '{id}' failed", "Step exceeded its deadline"),
+    ],
+    ids=["stopped", "at its deadline"],
+)
+def test_given_a_step_that_ignores_sigterm_then_it_ends_with_its_workflow(
+    kubectl: Kubectl, change: dict[str, Any], message: str, step: str
+) -> None:
+    """Messages as Argo's controller writes them."""
+    kubectl("create", "-f", "-", input=manifest("deaf", DEAF))
+    pods = until(lambda: read(kubectl, "pods")["items"])
+    until(lambda: kubectl("logs", pods[0]["metadata"]["name"], check=False).stdout, "ready\n")
+    kubectl("patch", "workflow", "deaf", "--type=merge", "-p", json.dumps({"spec": change}))
+    status = ended(kubectl, "deaf")
+    found = nodes(status)
+    assert (status["phase"], status["message"]) == ("Failed", message.format(id=found["deaf"]["id"]))
+    assert (found["deaf"]["phase"], found["deaf"]["message"]) == ("Failed", step)
+    until(lambda: read(kubectl, "pods")["items"], [])
