@@ -19,7 +19,7 @@ from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.shim.sandbox import Mount
 
 from .conftest import ShimHarness
-from .warm_probes import COLD, MAIN, SAME_WARM, TOY, Probe
+from .warm_probes import COLD, MAIN, ORDER_BEGINS, SAME_WARM, TOY, Probe
 
 PYTHONS = {"{other}": sys._base_executable, "{python3}": "python3"}  # type: ignore[attr-defined]
 
@@ -29,6 +29,8 @@ class Run(NamedTuple):
     signal: int | None
     stdout: str
     stderr: str
+    log: list[tuple[str, str]]
+    """Both streams in the order of the log, from where the program says that its order is known."""
 
 
 class WarmAndCold:
@@ -70,7 +72,8 @@ class WarmAndCold:
         await runtime.start(harness.container(root, "", argv=self.argv(probe), env=env, **fields))
         record = await harness.exited(runtime)
         streams = [_printed(root / "logs/main/0.log", name) for name in ("stdout", "stderr")]
-        return Run(record["exit_code"], record["signal"], *streams), self._imports() - before
+        log = _ordered(root / "logs/main/0.log")
+        return Run(record["exit_code"], record["signal"], *streams, log), self._imports() - before
 
     def env(self) -> dict[str, str]:
         return {
@@ -87,11 +90,26 @@ class WarmAndCold:
         return len(counter.read_text().splitlines()) if counter.exists() else 0
 
 
+def _chunks(log: Path) -> list[tuple[str, str]]:
+    """What was read from which stream. Where a line was cut depends on the moment of reading."""
+    lines = [line.split(" ", 3) for line in log.read_text().splitlines(keepends=True)]
+    return [(name, text.removesuffix("\n") if tag == "P" else text) for _, name, tag, text in lines]
+
+
 def _printed(log: Path, stream: str) -> str:
     """To one stream, without the addresses of objects."""
-    lines = [line.split(" ", 3) for line in log.read_text().splitlines(keepends=True)]
-    text = "".join(text.removesuffix("\n") if tag == "P" else text for _, name, tag, text in lines if name == stream)
+    text = "".join(text for name, text in _chunks(log) if name == stream)
     return re.sub(r"\b0x[0-9a-f]+", "0x", text)
+
+
+def _ordered(log: Path) -> list[tuple[str, str]]:
+    grouped = itertools.groupby(_chunks(log), lambda chunk: chunk[0])
+    texts = [(name, "".join(text for _, text in chunks)) for name, chunks in grouped]
+    for position, (name, text) in enumerate(texts):
+        _, mark, rest = text.partition(f"{ORDER_BEGINS}\n")
+        if mark:
+            return [(name, rest)] * bool(rest) + texts[position + 1 :]
+    return []
 
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -120,6 +138,14 @@ async def test_a_program_started_warm_observes_what_one_started_cold_does(worlds
     assert warm._asdict() == cold._asdict()
     if not (name.endswith(("code", "clusters")) and sys.version_info >= (3, 13)):
         assert fewer == imports - 1, "it was started cold"
+
+
+async def test_the_order_between_the_streams_is_that_of_the_program(worlds: WarmAndCold) -> None:
+    """Which the comparison above rests on: without lines from both it would compare nothing."""
+    probe = SAME_WARM["order of the streams, flushed"]
+    worlds.write(probe)
+    warm, _ = await worlds.run(worlds.warm, probe)
+    assert warm.log[:10] == [(f"std{name}", f"{name} {i}\n") for i in range(5) for name in ("out", "err")]
 
 
 @pytest.mark.parametrize("preload", [(), ("toy",)], ids=["cold", "warm"])

@@ -66,8 +66,33 @@ for name in ("stdin", "stdout", "stderr"):
 UNTOLD_END = "import os; print('out'); print('err', file=sys.stderr); os._exit(0)"
 """What is in a buffer is lost, so that what was printed tells how it is buffered."""
 
+ORDER_BEGINS = "order begins"
+ORDER = f"""
+import fcntl, struct, termios
+def settle():
+    for fd in (1, 2):
+        while struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, bytes(4)))[0]:
+            pass
+def write(line, stream, **options):
+    print(line, file=stream, **options)
+    settle()
+settle()
+write({ORDER_BEGINS!r}, sys.stdout, flush=True)
+"""
+"""Of lines after the mark the order between the streams is known: the shim has read each before the next is written."""
+
 SAME_WARM: dict[str, Probe] = {
     # Output
+    "order of the streams, flushed": probe(
+        f"{ORDER}for i in range(5): write(f'out {{i}}', sys.stdout, flush=True); write(f'err {{i}}', sys.stderr)"
+    ),
+    "order of the streams, buffered": probe(f"{ORDER}write('out', sys.stdout); write('err', sys.stderr); settle()"),
+    "order of the streams, unbuffered": probe(
+        f"{ORDER}import traceback; write('out', sys.stdout)\n"
+        "try: 1 / 0\nexcept Exception: traceback.print_exc(); settle()",
+        "-u",
+        MAIN,
+    ),
     "streams": probe(STREAM),
     "streams, unbuffered by option": probe(STREAM, "-u", MAIN),
     "streams, unbuffered by variable": probe(STREAM, PYTHONUNBUFFERED="1"),
