@@ -11,14 +11,16 @@ import pytest
 
 import paddlecloud
 from paddlecloud.kube.config import Config
-from paddlecloud.sdk import core, handles, sync
+from paddlecloud.sdk import core, embedded, handles, pipelines, sync
 from paddlecloud.sdk.checking import ArgumentError, allows
 from paddlecloud.sdk.members import member
 
 CLASSES = (core.AsyncClient, core.AsyncJobs, handles.AsyncHandle, handles.AsyncJob,
-           sync.Client, sync.Jobs, sync.Handle, sync.Job)  # fmt: skip
+           sync.Client, sync.Jobs, sync.Handle, sync.Job, embedded.EmbeddedClient,
+           pipelines.AsyncPipelineRun, pipelines.PipelineRun)  # fmt: skip
+FUNCTIONS = (paddlecloud.connect, paddlecloud.connect_async, paddlecloud.embedded, pipelines.run, pipelines.client)
 
-RIGHT = {"command": ["ls"], "member": member({"metadata": {"name": "x"}})}
+RIGHT = {"arguments": {}, "command": ["ls"], "member": member({"metadata": {"name": "x"}})}
 """Arguments that are not text."""
 
 
@@ -72,7 +74,7 @@ def test_values_that_are_right_pass() -> None:
 def _parameters() -> Iterator[Any]:
     """Every annotated parameter of every public call."""
     calls = [(cls.__name__, name, call) for cls in CLASSES for name, call in vars(cls).items()]
-    calls += [("", call.__name__, call) for call in (paddlecloud.connect, paddlecloud.connect_async)]
+    calls += [("", call.__name__, call) for call in FUNCTIONS]
     for owner, name, call in calls:
         if not inspect.isfunction(call) or name.startswith("_"):
             continue
