@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -17,8 +18,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from harness import Target, namespace_on, need, pdc
+from harness import REQUIRED, Target, namespace_on, need, pdc
 from paddlecloud.local.knative.h2c.envoy import find_envoy
+from tools import go
 from unit.serving import models
 
 pytestmark = pytest.mark.timeout(600)
@@ -89,6 +91,29 @@ def test_what_is_printed_needs_no_resolver_and_the_name_stands_beside_it(place: 
     assert urlsplit(place.name_url).hostname == f"m.{place.env['NAMESPACE']}.localhost"
 
 
+LOOK_UP = """
+import socket, sys
+try:
+    print(*{entry[4][0] for entry in socket.getaddrinfo(sys.argv[1], None)})
+except socket.gaierror as error:
+    print(error.errno == socket.EAI_NONAME)
+"""
+
+
+def test_the_name_may_be_unknown_to_this_machines_resolver(place: Place) -> None:
+    """Which shows what the other tests of this file prove: without nss-myhostname, that programs need no such name."""
+    host = str(urlsplit(place.name_url).hostname)
+    found = ran([sys.executable, "-c", LOOK_UP, host], place).split()
+    if found == ["True"]:
+        print(f"{host} is unknown to getaddrinfo here: programs reach the model without it")
+    else:
+        print(
+            f"{host} is known to getaddrinfo here (nss-myhostname): another machine has to show that it is not needed"
+        )
+        assert found
+        assert all(ipaddress.ip_address(address).is_loopback for address in found)
+
+
 def test_curl(place: Place) -> None:
     need("curl", have=shutil.which("curl") is not None, hint="apt-get install curl")
     for url in (place.url, place.name_url):
@@ -137,6 +162,7 @@ def test_the_sdk_hands_out_a_client_that_is_ready_to_use(place: Place) -> None:
     assert said.splitlines() == [f"{name} True {urlsplit(url).netloc}" for name, url in urls.items()]
 
 
+GO_CLIENT = str(Path(__file__).with_name("infer_client.go"))
 NODE = """
 const http = require("node:http");
 const request = http.request(process.argv[1], {method: "POST"}, (answer) => answer.pipe(process.stdout));
@@ -149,12 +175,12 @@ def test_node(place: Place) -> None:
     assert doubled(ran(["node", "-e", NODE, f"{place.url}/v2/models/m/infer", BODY], place))
 
 
-def test_go(place: Place, kubectl_binary: str, tmp_path: Path) -> None:
-    """By kubectl, whose requests are those of Go's net/http, sent to any server that it is given."""
-    (tmp_path / "body.json").write_text(BODY)
-    (tmp_path / "kubeconfig").write_text("{}")
-    post = ["create", "--raw", "/v2/models/m/infer", "-f", str(tmp_path / "body.json")]
-    assert doubled(ran([kubectl_binary, "--kubeconfig", str(tmp_path / "kubeconfig"), "-s", place.url, *post], place))
+def test_go(place: Place, tmp_path: Path) -> None:
+    need("go", have="go" in REQUIRED or go.find() is not None, hint="put Go on PATH")
+    program = tmp_path / "client"
+    command = [go.find_or_fetch(), "build", *go.LINKED, "-o", str(program), GO_CLIENT]
+    subprocess.run(command, check=True, env={**os.environ, "CGO_ENABLED": "0"}, cwd="/", timeout=400)
+    assert doubled(ran([str(program), f"{place.url}/v2/models/m/infer", BODY], place))
 
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
