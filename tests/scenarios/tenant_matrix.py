@@ -2,7 +2,8 @@
 
 A field is every place below `spec` of every kind where a free text fits: strings without an enum, or a pattern that
 leaves no room for a name, maps of strings, and objects whose inside the schema leaves open. Nothing is guessed from a
-field's name. A mark is every annotation or label that a controller knows by a name of its own.
+field's name. The schemas of Argo's kinds leave the whole spec open: of these it is every field that their validation
+accepts, which refuses all others. A mark is every annotation or label that a controller knows by a name of its own.
 
 A row says one of three things of a field:
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +27,8 @@ import paddlecloud
 from paddlecloud.api.catalogue import EMBEDDED_KINDS
 from paddlecloud.api.crd import definition
 from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.local.workflow import lock_validation, parameter_validation, pod_validation, validation
+from paddlecloud.local.workflow.artifacts import validation as artifact_validation
 
 FILE = Path(__file__).with_suffix(".yaml")
 CLASSES = ("attack", "kubernetes", "harmless")
@@ -54,8 +57,42 @@ def fields() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for kind in EMBEDDED_KINDS:
         schema = definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-        found[kind.name] = list(_texts(schema["properties"]["spec"], "spec"))
+        known = VALIDATED.get(kind.name)
+        found[kind.name] = list(_validated(known) if known else _texts(schema["properties"]["spec"], "spec"))
     return found
+
+
+_TEMPLATE = "spec.templates[]"
+_ARTIFACT = f"{_TEMPLATE}.inputs.artifacts[]"
+VALIDATED: dict[str, dict[str, Collection[str]]] = {
+    "workflows.argoproj.io": {
+        "spec": validation._SPEC,
+        "spec.synchronization": lock_validation._FIELDS,
+        _TEMPLATE: validation._TEMPLATE,
+        f"{_TEMPLATE}.synchronization": lock_validation._FIELDS,
+        f"{_TEMPLATE}.inputs": validation._INPUTS,
+        f"{_TEMPLATE}.inputs.parameters[].valueFrom": parameter_validation._SOURCES,
+        _ARTIFACT: artifact_validation._FIELDS,
+        f"{_ARTIFACT}.s3": artifact_validation._S3,
+        f"{_ARTIFACT}.http": artifact_validation._HTTP,
+        f"{_TEMPLATE}.resource": pod_validation._RESOURCE,
+        f"{_TEMPLATE}.http": pod_validation._HTTP,
+        f"{_TEMPLATE}.containerSet": pod_validation._SET,
+        f"{_TEMPLATE}.dag.tasks[]": validation._TASK,
+    },
+    "cronworkflows.argoproj.io": {"spec": validation._CRON},
+}
+"""The fields that local/workflow accepts at a place. Steps, outputs and arguments have those of tasks and inputs;
+WorkflowTemplates those of workflows."""
+VALIDATIONS = (validation, lock_validation, parameter_validation, artifact_validation, pod_validation)
+
+
+def _validated(known: Mapping[str, Collection[str]]) -> Iterator[str]:
+    for path, names in known.items():
+        for name in names:
+            place = f"{path}.{name}"
+            if not any(other.startswith((f"{place}.", f"{place}[")) or other == place for other in known):
+                yield place
 
 
 def _texts(schema: Mapping[str, Any], path: str) -> Iterator[str]:

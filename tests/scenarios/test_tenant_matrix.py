@@ -2,8 +2,9 @@
 
 The tenant has the role `edit` in its namespace, by a token of a ServiceAccount. Everything is tried at once; then each
 try has met its verdict, and the canaries are as they were: the victim's objects and Secret, the volumes and nodes, and
-a server on this machine's loopback that counts who asks it. None of the pods made here gets a node, but for the cache
-server of one set on the embedded platform: what a program inside a tenant's pod may do is not judged here.
+a server on this machine's loopback that counts who asks it. None of the pods made here gets a node, but on the embedded
+platform for the cache server of one set and for steps of workflows that are refused a Secret or an object there: what a
+program inside a tenant's pod may do is not judged here.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ FILE_SYSTEM = {"name": "fs", "storage": "file", "bucket": "/none", "metaurl": "r
 """Of a JuiceFS that is nowhere: nothing here mounts it."""
 KEPT = ("secrets", "configmaps", "serviceaccounts", "services", "persistentvolumeclaims", "samplesets", "statefulsets")
 """Of the victim's namespace: what must stay as it is."""
+ENTRY = {"nodeID": "a", "outputs": {}, "creationTimestamp": "2026-01-01T00:00:00Z"}
+"""What a memoized step gave."""
 SERVICES = "paddleservices.serving.paddlepaddle.org"
 MATRIX = Matrix()
 
@@ -116,7 +119,11 @@ class TwoNamespaces:
             {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": {"ports": [{"port": 80}]}},
             _of("samplesets.batch.paddlepaddle.org", "data"),
             _of(SERVICES, "model"),
+            _config_map("settings", {"a": "2"}),
+            _config_map("cache", {"a": json.dumps(ENTRY)}, **{"workflows.argoproj.io/configmap-type": "Cache"}),
         )
+        if self._embedded:
+            self.apply(self.victim, _of("workflowtemplates.argoproj.io", "shared"))
 
     def _make_tenant(self) -> None:
         self.kubectl("create", "serviceaccount", "tenant", "-n", self.own)
@@ -203,10 +210,18 @@ def _secret(name: str, data: dict[str, str]) -> Object:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": encoded}
 
 
+def _config_map(name: str, data: dict[str, str], **labels: str) -> Object:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": labels}, "data": data}
+
+
 def _of(kind: str, name: str) -> Object:
     """An object as the matrix bases its attacks on."""
     plural, _, group = kind.partition(".")
-    versions = {"samplesets": ("v1alpha1", "SampleSet"), "paddleservices": ("v1", "PaddleService")}
+    versions = {
+        "samplesets": ("v1alpha1", "SampleSet"),
+        "paddleservices": ("v1", "PaddleService"),
+        "workflowtemplates": ("v1alpha1", "WorkflowTemplate"),
+    }
     version, name_of_kind = versions[plural]
     return {
         "apiVersion": f"{group}/{version}",
