@@ -31,7 +31,7 @@ from paddlecloud.local.workflow.artifacts.collector import Collector, Sweeper
 from paddlecloud.local.workflow.artifacts.reading import handler as reading_handler
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.cron.controller import CronWorkflowReconciler
-from paddlecloud.local.workflow.decide import UNREADABLE, decide, ended_as_unreadable
+from paddlecloud.local.workflow.decide import decide, ended_as_unreadable
 from paddlecloud.local.workflow.image_commands import Programs
 from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_wake_others
 from paddlecloud.local.workflow.metric_series import MetricSeries
@@ -39,6 +39,7 @@ from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CONFIG_MAP_TYPE, NODE_ID, TEMPLATES, WORKFLOWS
 from paddlecloud.local.workflow.nodes import readable
 from paddlecloud.local.workflow.observed import Observed
+from paddlecloud.local.workflow.unreadable import UNREADABLE, UnreadableLog
 from paddlecloud.local.workflow.validation import judge
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 
@@ -51,11 +52,14 @@ class _Reconciler(WorkloadReconciler[Observed]):
     locks: LockTable
     exists: Callable[[Object], bool]
     series: MetricSeries
+    unreadable: UnreadableLog
 
     async def decided(self, obj: Object, observed: Observed) -> Plan:
         """In a thread: a workflow has up to a megabyte, and its author chooses what it costs."""
         moment, locks = self.locks.observed(obj)
         plan = await asyncio.to_thread(self._collected_and_decided, obj, replace(observed, locks=locks))
+        if isinstance(plan, WorkflowPlan) and plan.unreadable is not None:
+            self.unreadable.report(f"workflow {key_of(obj)}", plan.unreadable)
         return plan if self.locks.admit(obj, moment, plan) else Plan(after=0.0)
 
     async def act(self, obj: Object, observed: Observed, plan: Plan) -> float | None:
@@ -173,6 +177,7 @@ class Workflows:
         manager.informer(WORKFLOWS).on_change(_when_deleted(self._workflow_deleted))
         self._series = series
         reconciler.exists = self._exists
+        reconciler.unreadable = unreadable = UnreadableLog()
         reconciler.collector = Collector(repository)
         sweeper = Sweeper(repository, manager)
         manager.add_service("artifact-sweeper", sweeper.run)
@@ -188,7 +193,9 @@ class Workflows:
         CronWorkflowReconciler(manager, control_plane.clock)
         self._store = control_plane.store
         self._programs = programs
-        control_plane.admission.policies.append(functools.partial(judge, specs=self._stored_spec))
+        control_plane.admission.policies.append(
+            functools.partial(judge, specs=self._stored_spec, report=unreadable.report)
+        )
 
     def _workflow_deleted(self, workflow: Object) -> None:
         self._series.forget_workflow(workflow["metadata"]["uid"])

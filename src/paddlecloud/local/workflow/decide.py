@@ -22,6 +22,7 @@ from paddlecloud.local.workflow.execution import STORED_SPEC, execution_spec
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, Work, one_pass
 from paddlecloud.local.workflow.limits import LONGEST_MESSAGE, MOST_STORED, TooLarge, fits
 from paddlecloud.local.workflow.locks import SYNCHRONIZATION
+from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import COMPLETED, PHASE, POD_NAMES, WORKFLOWS
 from paddlecloud.local.workflow.nodes import (
     ERROR,
@@ -42,15 +43,12 @@ from paddlecloud.local.workflow.observed import Observed
 from paddlecloud.local.workflow.operation import LOCK_WAIT, Operation
 from paddlecloud.local.workflow.place import Place
 from paddlecloud.local.workflow.templates import STORED_TEMPLATES, TemplateError
+from paddlecloud.local.workflow.unreadable import UNREADABLE
 from paddlecloud.local.workflow.variables import substitute
 from paddlecloud.local.workflow.workflow_variables import workflow_metadata, workflow_variables
 
 _OVER = (SUCCEEDED, FAILED, ERROR)
 _PHASES = {SKIPPED: SUCCEEDED, OMITTED: SUCCEEDED}
-
-
-UNREADABLE = (ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""What odd values in a workflow, or in a status that anybody who may write the workflow may write, lead to."""
 
 
 def decide(workflow: Object, observed: Observed, now: float) -> Plan:
@@ -67,12 +65,14 @@ def decide(workflow: Object, observed: Observed, now: float) -> Plan:
 
 def ended_as_unreadable(workflow: Object, observed: Observed, now: float, why: Exception) -> Plan:
     message = f"the workflow or its status cannot be read: {type(why).__name__}: {why}"
-    return _given_up(workflow, observed, now, message)
+    plan = _given_up(workflow, observed, now, message)
+    plan.unreadable = why
+    return plan
 
 
-def _given_up(workflow: Object, observed: Observed, now: float, message: str) -> Plan:
+def _given_up(workflow: Object, observed: Observed, now: float, message: str) -> WorkflowPlan:
     """What was done stays as it was stored, nothing new begins, and pods that are left end."""
-    plan, meta, before = Plan(), workflow["metadata"], workflow.get("status")
+    plan, meta, before = WorkflowPlan(), workflow["metadata"], workflow.get("status")
     if isinstance(before, dict) and before.get("phase") in _OVER:
         return plan
     message = message[:LONGEST_MESSAGE]

@@ -42,6 +42,7 @@ from paddlecloud.local.workflow.pod_validation import (
 )
 from paddlecloud.local.workflow.referred import Problem, referred, supplied, unknown_variables
 from paddlecloud.local.workflow.templates import KINDS, POD_KINDS, TemplateError, templates_of, with_defaults
+from paddlecloud.local.workflow.unreadable import UNREADABLE
 
 _SPEC = frozenset((
     "entrypoint", "arguments", "templates", "serviceAccountName", "automountServiceAccountToken", "volumes",
@@ -98,14 +99,19 @@ def judge(
     options: WriteOptions,
     *,
     specs: SpecOf = lambda namespace, name, clusterwide: None,
+    report: Callable[[str, Exception], None] = lambda what, why: None,
 ) -> None:
-    """An admission policy. What is stored already may be written again as it is: by its controller, or to stop it."""
+    """An admission policy. What is stored already may be written again as it is: by its controller, or to stop it.
+
+    `report` logs what cannot be read.
+    """
     kinds = {WORKFLOWS.kind, TEMPLATES.kind, CLUSTER_TEMPLATES.kind, CRON_WORKFLOWS.kind}
     if info.resource.group != GROUP or info.kind not in kinds:
         return
     try:
         found = list(islice(_problems(info.kind, new, old, specs), MOST_NAMED))
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as why:
+    except UNREADABLE as why:
+        report(f"a {info.kind} that was refused", why)
         found = [_invalid("spec", "…", f"a field has a value of another type than it should: {str(why)[:200]}")]
     if found:
         raise errors.invalid(info.kind, str(new["metadata"].get("name", "")), found, group=GROUP)

@@ -20,6 +20,7 @@ from paddlecloud.local.workflow.cron.conditions import BadExpression, may_run, m
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, one_pass
 from paddlecloud.local.workflow.names import CRON_COMPLETED, CRON_WORKFLOWS, LAST_SCHEDULE, WORKFLOWS
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, SUCCEEDED
+from paddlecloud.local.workflow.unreadable import UNREADABLE
 
 SOONEST = 0.1
 LATEST = 60.0
@@ -28,7 +29,6 @@ _SHARE = 100
 """Of the work of a workflow's pass: conditions are about a few counts and labels, and are judged up to every second."""
 ACTIVE, STOPPED = "Active", "Stopped"
 _KEPT = ((("successfulJobsHistoryLimit", 3), (SUCCEEDED,)), (("failedJobsHistoryLimit", 1), (FAILED, ERROR)))
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class _Pass:
             if not self.spec.get("suspend") and self.phase != STOPPED:
                 self._keep_schedule()
             self._condition("SpecError", "")
-        except (BadExpression, TooMuchWork, *_UNREADABLE) as why:
+        except (BadExpression, TooMuchWork, *UNREADABLE) as why:
             self._condition("SpecError", str(why)[:1000])
         self._condition("SubmissionError", self.observed.refusal)
         self._write()
