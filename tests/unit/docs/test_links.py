@@ -57,7 +57,7 @@ CHINESE = [page for page in PAGES if page.name.endswith(".zh.md")]
 
 
 CHINESE_INSTEAD = {"数据集": "样本集", "成组调度": "组调度", "说的是同一套": "使用同一套"}
-"""Words of the glossary, beside others for the same thing; and what programs do: they do not speak."""
+"""Words of the glossary instead of others for the same thing, and plain verbs."""
 
 
 @pytest.mark.parametrize("page", CHINESE, ids=lambda page: str(page.relative_to(ROOT)))
