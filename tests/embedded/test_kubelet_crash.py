@@ -152,7 +152,7 @@ async def test_deletion_asked_for_while_nobody_looked_is_carried_out(tmp_path: P
         await machine.gone("pod")
 
 
-async def test_a_pod_that_serves_does_not_blink_when_the_kubelet_comes_back(tmp_path: Path) -> None:
+async def test_the_status_of_a_ready_pod_stays_as_it_is_when_the_kubelet_restarts(tmp_path: Path) -> None:
     async with running_machine(tmp_path) as machine:
         probe = {"exec": {"command": ["true"]}, "periodSeconds": 60}
         await machine.run("sleep 600", container={"readinessProbe": probe, "startupProbe": probe})

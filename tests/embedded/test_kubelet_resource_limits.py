@@ -49,7 +49,7 @@ VOLUME = {"volumeMounts": [{"name": "v", "mountPath": "/v"}]}
     ],
     ids=["volume", "volume of a limited pod", "own files", "log"],
 )
-async def test_a_pod_over_its_disk_limit_loses_its_place(
+async def test_a_pod_over_its_disk_limit_is_evicted(
     machine: TestMachine, script: str, container: Object, volumes: list[Any], message: str
 ) -> None:
     await machine.run(script, container=container, volumes=volumes, terminationGracePeriodSeconds=600)
@@ -75,18 +75,18 @@ async def test_one_container_over_its_disk_limit_is_named(machine: TestMachine) 
     assert disk.over_limit(worker.pod, worker.paths) == expected
 
 
-async def test_a_pod_that_breeds_is_ended_with_all_it_bred(tmp_path: Path) -> None:
+async def test_a_fork_bomb_is_evicted_with_all_its_processes(tmp_path: Path) -> None:
     """Nothing here holds it to a number; what the machine notices is that the whole has grown."""
     async with running_machine(tmp_path, pids_limit=100, forbid="cgroups,user") as machine:
-        breed = "trap '' TERM; while :; do setsid sh -c 'exec sleep 600' & done"
-        created = await machine.run(breed, terminationGracePeriodSeconds=600)
+        fork = "trap '' TERM; while :; do setsid sh -c 'exec sleep 600' & done"
+        created = await machine.run(fork, terminationGracePeriodSeconds=600)
         pod = await machine.phase("pod", "Failed")
         assert pod["status"]["reason"] == "Evicted"
         assert "a pod may have 100 on this machine" in pod["status"]["message"]
         await eventually(lambda: not any(processes.strays(created["metadata"]["uid"])))
 
 
-async def test_a_quiet_pod_is_not_blamed_for_a_loud_machine(machine: TestMachine) -> None:
+async def test_processes_of_the_machine_are_not_counted_as_the_pods(machine: TestMachine) -> None:
     await machine.run("echo up; exec sleep 600")
     await machine.printed("pod", "up")
     worker = machine.kubelet.worker("default", "pod")

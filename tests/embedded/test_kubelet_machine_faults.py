@@ -1,4 +1,4 @@
-"""A machine in trouble: crowded, its ports taken, its disk full, its clock wrong, its processes badly brought up."""
+"""A machine with many pods, taken ports, orphaned processes, a clock that jumps and a full disk."""
 
 from __future__ import annotations
 
@@ -126,12 +126,12 @@ async def test_a_port_taken_on_all_addresses_is_a_failure_that_says_so_and_heals
 # Processes
 
 
-async def test_children_whose_parents_died_are_buried(tmp_path: Path) -> None:
+async def test_orphaned_processes_are_reaped(tmp_path: Path) -> None:
     """The first process of a container rarely waits for orphans; its supervisor does."""
     async with running_machine(tmp_path) as machine:
-        orphans = "for i in $(seq 50); do sh -c 'sleep 0.01 & exit' & done; wait; echo bred; exec sleep 600"
+        orphans = "for i in $(seq 50); do sh -c 'sleep 0.01 & exit' & done; wait; echo forked; exec sleep 600"
         await machine.run(orphans)
-        await machine.printed("pod", "bred")
+        await machine.printed("pod", "forked")
         worker = machine.kubelet.worker("default", "pod")
         assert worker is not None
         shim = worker.shim
