@@ -65,38 +65,35 @@ def test_a_script_that_no_container_can_be_given_is_an_error_of_its_step() -> No
     assert "template main: the source of its script" in run.status["nodes"]["wf"]["message"]
 
 
+def written_node(name: str, kind: str, phase: str, *children: str) -> dict[str, Any]:
+    texts = {"id": name, "name": name, "displayName": name, "type": kind, "phase": phase}
+    return {**texts, "startedAt": "2026-09-21T14:13:20Z", "children": [*children]}
+
+
 MALFORMED: dict[str, Any] = {
-    "a list of nodes": {"nodes": []},
-    "a node without fields": {"nodes": {"wf": {}}},
-    "a node of another type": {"nodes": {"wf": "text"}},
+    "a list of nodes": [],
+    "a node without fields": {"wf": {}},
+    "a node of another type": {"wf": "text"},
     "a group that contains itself": {
-        "nodes": {
-            "wf": {"id": "wf", "name": "wf", "displayName": "wf", "type": "DAG", "phase": "Running", "children": ["g"]},
-            "g": {
-                "id": "g",
-                "name": "wf.g",
-                "displayName": "g",
-                "type": "TaskGroup",
-                "phase": "Succeeded",
-                "children": ["g"],
-            },
-        }
+        "wf": written_node("wf", "DAG", "Running", "wf-1"),
+        "wf-1": {**written_node("wf-1", "TaskGroup", "Running", "wf-1"), "name": "wf.g", "boundaryID": "wf"},
     },
 }
 
 
-@pytest.mark.parametrize("status", MALFORMED.values(), ids=MALFORMED.keys())
-def test_a_status_that_somebody_wrote_does_not_end_the_controller(status: Any) -> None:
+@pytest.mark.parametrize("nodes", MALFORMED.values(), ids=MALFORMED.keys())
+def test_given_nodes_that_somebody_wrote_then_the_workflow_runs_to_its_end(nodes: Any) -> None:
     spec = (
         "entrypoint: main\ntemplates:\n- name: main\n  dag: {tasks: [{name: g, template: say, withItems: [1]}]}\n" + SAY
     )
     broken = workflow(spec)
-    broken["status"] = {"phase": "Running", "startedAt": "2026-09-21T14:13:20Z", **status}
+    broken["status"] = {"phase": "Running", "startedAt": "2026-09-21T14:13:20Z", "nodes": nodes}
     run = Simulation(broken)
     for _ in range(5):
         for pod in run.step():
             run.finish(pod)
-    assert run.status["phase"] in ("Error", "Failed", "Succeeded", "Running")
+    assert (run.status["phase"], run.status.get("message")) == ("Succeeded", None)
+    assert (run.phases()["g(0:1)"], len(run.created)) == ("Succeeded", 1)
 
 
 def longest_pass(run: Simulation, passes: int) -> float:
@@ -246,38 +243,52 @@ def test_given_a_workflow_that_is_given_up_then_its_pods_end_and_none_begin() ->
     assert (run.status["phase"], run.pods, run.plan.create) == ("Error", {}, [])
 
 
-ODD: list[dict[str, Any]] = [
-    {"activeDeadlineSeconds": "x"},
-    {"activeDeadlineSeconds": [1]},
-    {"parallelism": float("inf")},
-    {"podGC": "x"},
-    {"podGC": {"strategy": "OnPodCompletion", "deleteDelayDuration": "x"}},
-    {"podGC": {"strategy": "OnPodCompletion", "labelSelector": "x"}},
-    {"workflowTemplateRef": "x"},
-    {"ttlStrategy": {"secondsAfterCompletion": "x"}},
-    {"templateDefaults": "x"},
+NO_MAP = "AttributeError: 'str' object has no attribute"
+ODD: list[tuple[dict[str, Any], str, str]] = [
+    ({"activeDeadlineSeconds": "x"}, "Error", "ValueError: could not convert string to float: 'x'"),
+    ({"activeDeadlineSeconds": [1]}, "Error", "TypeError: float() argument must be"),
+    ({"parallelism": float("inf")}, "Failed", "child wf[0].a error: cannot convert float infinity to integer"),
+    ({"podGC": "x"}, "Error", NO_MAP),
+    (
+        {"podGC": {"strategy": "OnPodCompletion", "deleteDelayDuration": "x"}},
+        "Error",
+        "unable to parse 'x' as a duration",
+    ),
+    ({"podGC": {"strategy": "OnPodCompletion", "labelSelector": "x"}}, "Error", NO_MAP),
+    ({"workflowTemplateRef": "x"}, "Error", NO_MAP),
+    ({"ttlStrategy": {"secondsAfterCompletion": "x"}}, "Succeeded", ""),
+    ({"templateDefaults": "x"}, "Error", NO_MAP),
 ]
 
 
-@pytest.mark.parametrize("more", ODD, ids=str)
-def test_a_workflow_with_odd_values_ends(more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("more", "phase", "message"), ODD, ids=str)
+def test_a_workflow_with_odd_values_ends(more: dict[str, Any], phase: str, message: str) -> None:
     run = Simulation(main({"steps": [[{"name": "a", "template": "say"}]]}, **more))
     longest_pass(run, 5)
-    assert run.status["phase"] in ("Error", "Failed", "Succeeded")
+    assert run.status["phase"] == phase
+    found = run.status.get("message", "")
+    assert message in found if message else not found
+    assert phase != "Error" or found.startswith("the workflow or its status cannot be read: ")
 
 
 @pytest.mark.parametrize(
-    "status",
-    ["text", {"phase": "Running", "startedAt": "x"}, {"phase": "Succeeded", "finishedAt": "x"}],
+    ("status", "phase", "message"),
+    [
+        ("text", "Error", NO_MAP),
+        ({"phase": "Running", "startedAt": "x"}, "Error", "'x' is not an RFC 3339 time"),
+        ({"phase": "Succeeded", "finishedAt": "x"}, "Succeeded", ""),
+    ],
     ids=str,
 )
-def test_a_status_with_odd_values_ends_the_workflow(status: Any) -> None:
+def test_a_status_with_odd_values_ends_the_workflow(status: Any, phase: str, message: str) -> None:
     rules = {"activeDeadlineSeconds": 5, "ttlStrategy": {"secondsAfterCompletion": 5}}
     hostile = main({"steps": [[{"name": "a", "template": "say"}]]}, **rules)
     hostile["status"] = status
     run = Simulation(hostile)
     longest_pass(run, 3)
-    assert run.status["phase"] in ("Error", "Succeeded")
+    assert (run.status["phase"], run.created) == (phase, [])
+    found = run.status.get("message", "")
+    assert message in found if message else not found
 
 
 @pytest.mark.parametrize("message", ["[" * 4000, '{"result": {"a": 1}}', '{"parameters": [1]}', "null", "7"])
