@@ -30,6 +30,8 @@ HARMLESS = 0.004
 BYTES_PER_BYTE = 150
 """Memory that one byte of input may need at the same time."""
 SPARE = 1 << 20
+MADE_ONCE = 1 << 16
+"""Bytes that two inputs may differ by whatever their size, such as buffers."""
 
 
 def _cost(row: Row, given: Any) -> float:
@@ -87,11 +89,14 @@ def _peak(row: Row, given: Any) -> int:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-def test_memory_is_a_multiple_of_the_input(row: Row) -> None:
+def test_memory_is_a_multiple_of_the_input_and_grows_with_it(row: Row) -> None:
     size = max(row.smallest, min(row.largest, 1 << 14))
-    given = row.make(size)
-    run(row, given)  # what is made once, such as tables
-    assert _peak(row, given) <= BYTES_PER_BYTE * size + SPARE
+    small, large = row.make(size // TIMES), row.make(size)
+    for given in (small, large):
+        run(row, given)  # what is made once, such as tables
+    peaks = _peak(row, small), _peak(row, large)
+    assert peaks[1] <= BYTES_PER_BYTE * size + SPARE
+    assert peaks[1] <= ALLOWED * peaks[0] + MADE_ONCE, f"{TIMES} times the input needs {peaks} bytes"
 
 
 SOURCE = Path(paddlecloud.__file__).parent
