@@ -4,6 +4,8 @@ from __future__ import annotations
 
 UNITS = ("B", "kB", "MB", "GB", "TB")
 BINARY_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+QUANTITY_UNITS = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+"""Of Kubernetes' quantities."""
 
 
 def size(count: float) -> str:
@@ -26,3 +28,9 @@ def binary_size(count: float) -> str:
         power += 1
     value = int(count / 1024**power * 10 + 0.5) / 10
     return f"{value:.{1 if value < 10 and power else 0}f} {BINARY_UNITS[power]}"
+
+
+def binary_quantity(count: int) -> str:
+    """`23.54Gi`: a quantity of Kubernetes, rounded down to two decimals."""
+    power = min(max(count.bit_length() - 1, 0) // 10, len(QUANTITY_UNITS) - 1)
+    return f"{count * 100 // 1024**power / 100:g}{QUANTITY_UNITS[power]}"

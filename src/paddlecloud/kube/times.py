@@ -68,6 +68,11 @@ def human_duration(seconds: float) -> str:
     return f"{whole // _YEAR}y"
 
 
+def precise_duration(seconds: float) -> str:
+    """`4.2s`, `45s`, `5m33s`: tenths below ten seconds, the two largest units above."""
+    return f"{seconds:.1f}s" if seconds < 10 else two_units(round(seconds))
+
+
 def two_units(seconds: int) -> str:
     """`45s`, `2m10s`, `1h20m`, `3d4h`: always the two largest units, for what is still to come."""
     for (size, big), (part, small) in itertools.pairwise(_UNITS):

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from math import inf
 
 from paddlecloud.kube.sizes import binary_size as size
+from paddlecloud.kube.times import precise_duration as duration
 
 HANDOVER_SLACK = 1.05
 """Room beyond its share that a node needs for the hand-over; `handover` computes it exactly for a given plan."""
@@ -183,12 +184,3 @@ def _lines(advice: Advice) -> Iterator[str]:
     if not m.handover and together < advice.cache_without_stall:
         yield f"  {size(together)} of cache on each node, and nodes that hand samples over to their next reader"
     yield f"  {size(advice.link_without_stall)}/s from the origin"
-
-
-def duration(seconds: float) -> str:
-    """Seconds for people."""
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

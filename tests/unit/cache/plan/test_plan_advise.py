@@ -121,11 +121,11 @@ def test_the_text_says_what_to_expect_and_what_would_help() -> None:
     assert str(advise(RUN)).splitlines() == [
         "20,000 samples of 98 KiB on 4 nodes, 477 MiB of cache on each, 5.7 MiB/s from the origin, "
         "400 samples/s when nothing waits",
-        "computing alone        50 s an epoch",
-        "first epoch, cold      5 min 33 s",
-        "later epochs           2 min 26 s, of which 1 min 36 s waiting; 56% of reads hit the cache, "
+        "computing alone        50s an epoch",
+        "first epoch, cold      5m33s",
+        "later epochs           2m26s, of which 1m36s waiting; 56% of reads hit the cache, "
         "834 MiB cross the link",
-        "all 10 epochs          29 min 52 s",
+        "all 10 epochs          29m52s",
         "Any of these would end the waiting:",
         "  1.1 GiB of cache on each node",
         "  501 MiB of cache on each node, and nodes that hand samples over to their next reader",

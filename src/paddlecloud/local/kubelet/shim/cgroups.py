@@ -43,7 +43,10 @@ class Limits(NamedTuple):
 
 
 def memory_text(size: int) -> str:
-    """Bytes as a quantity people read: `64Mi`, `1.5Gi`; what is not exact is rounded up to a tenth."""
+    """Bytes as a quantity people read: `64Mi`, `1.5Gi`; what is not exact is rounded up to a tenth.
+
+    Not `kube.sizes`: a shim is in memory once for every pod, and its import contract keeps the rest of the house out.
+    """
     unit = max((power for power in (1, 2, 3, 4) if size >= 1024**power), default=0)
     tenths = -(-10 * size // 1024**unit)
     return f"{tenths / 10:g}{('', 'Ki', 'Mi', 'Gi', 'Ti')[unit]}"

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from paddlecloud.kube import quantity
 from paddlecloud.kube.pods import NO_FREE_PORTS, taken_port
 from paddlecloud.kube.selectors import FEW, few
+from paddlecloud.kube.sizes import binary_quantity
 from paddlecloud.local.scheduler.state.shape import NodeTerm, Shape
 from paddlecloud.local.scheduler.state.snapshot import Node
 
@@ -117,7 +118,6 @@ def fits(shape: Shape, node: Node) -> bool:
 
 EXACT = 6
 """Characters of an amount of bytes up to which it is read at a glance."""
-UNITS = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def shown(resource: str, amount: quantity.Amount) -> str:
@@ -125,6 +125,4 @@ def shown(resource: str, amount: quantity.Amount) -> str:
     exact = quantity.format(amount, quantity.family_of(resource))
     if quantity.family_of(resource) != "binary" or len(exact) <= EXACT:
         return exact
-    bytes_ = amount // quantity.ONE
-    power = min((bytes_.bit_length() - 1) // 10, len(UNITS))
-    return f"{bytes_ * 100 // 1024**power / 100:g}{UNITS[power - 1]}"
+    return binary_quantity(amount // quantity.ONE)
