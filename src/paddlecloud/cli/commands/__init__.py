@@ -1,1 +1,1 @@
-"""One module for each command of `pdc`, imported when that command runs."""
+"""One module for each command or family of commands of `pdc`, imported when one of them runs."""
