@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -121,6 +123,33 @@ def test_a_step_that_missed_the_cache_says_what_was_different(
     assert changed == {"cache": "miss", "why": "the component was changed: command was 'said', now 'says'"}
 
 
+def test_a_run_is_resubmitted_with_other_values(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+    file = tmp_path / "greet.py"
+    file.write_text(PIPELINE)
+    assert run("run", str(file), "--python", str(kfp.python(2)), "-p", "text=hi", "--name", "the first")[0] == OK
+    [first] = names_of(run)
+    code, out, _ = run("resubmit", first, "-p", "text=ho", "-p", "times=2")
+    assert code == OK
+    second = out.split()[0].removeprefix("workflow/")
+    assert second != first
+    assert run("logs", second)[1] == "said ho\n"
+    rows = [line.split() for line in run("diff", first, second)[1].splitlines()]
+    assert ["parameters.text", "hi", "ho"] in rows
+    assert ["parameters.times", "1", "2"] in rows
+    assert run("resubmit", f"wf/{second}", "--no-wait", "--no-cache")[0] == OK
+    labels = {each["metadata"]["name"]: each["metadata"]["labels"] for each in read(kubectl, "workflows")["items"]}
+    origins = [each.get("workflows.argoproj.io/resubmitted-from-workflow", "") for each in labels.values()]
+    assert sorted(origins) == sorted(["", first, second])
+    for words, expected, sentence in (
+        (("-p", "times=two"), INVALID, "parameters.times: must be a whole number"),
+        (("-p", "txet=x"), INVALID, 'did you mean "text"?'),
+        (("--cron", "x"), USAGE, "takes no --cron"),
+    ):
+        code, _, err = run("resubmit", first, *words)
+        assert (code, sentence in err) == (expected, True), err
+    assert run("resubmit", "nobody")[0] == NOT_FOUND
+
+
 def test_logs_and_images_of_a_run_outlive_its_pods(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
     file = tmp_path / "greet.yaml"
     file.write_text(WORKFLOW.replace("entrypoint: main", "entrypoint: main\n  podGC: {strategy: OnPodCompletion}"))
@@ -215,3 +244,35 @@ def test_the_sdk_runs_a_file_and_waits_for_it(server: Target, namespace: str, tm
         failing = pc.pipelines.run(file, {"text": "fail"}, client=client)
         with pytest.raises(pc.JobFailed, match="second: main: Error"):
             failing.wait(timeout=60, check=True)
+        again = failing.resubmit({"text": "good"}, name="once more")
+        assert again.name != failing.name
+        assert again.wait(timeout=60, check=True) == "Succeeded"
+
+
+FUNCTION = """
+import sys
+import paddlecloud as pc
+sys.path.append(sys.argv[3])  # kfp, in an environment with both
+from greet import greet
+with pc.connect(kubeconfig=sys.argv[1], namespace=sys.argv[2]) as client:
+    run = pc.pipelines.run(greet, {"text": "from a function"}, name="by hand", client=client)
+    print(run.name, run.wait(timeout=60, check=True))
+"""
+
+
+def test_the_sdk_runs_a_function_of_the_installed_kfp(run: Run, server: Target, namespace: str, tmp_path: Path) -> None:
+    (tmp_path / "greet.py").write_text(PIPELINE)
+    (tmp_path / "program.py").write_text(FUNCTION)
+    packages = subprocess.run(
+        [str(kfp.python(2)), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True, text=True, check=True, timeout=60,
+    ).stdout.strip()  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py"), str(server.kubeconfig), namespace, packages],
+        env=server.env, cwd=tmp_path, capture_output=True, text=True, timeout=110,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    name, phase = done.stdout.split()
+    assert phase == "Succeeded"
+    assert run("logs", name)[1] == "said from a function\n"
+    assert "by hand" in run("ls")[1]

@@ -62,6 +62,16 @@ class AsyncPipelineRun(AsyncHandle):
         await self.refresh()
         await actions.retry(self._client.api, self.body)
 
+    async def resubmit(
+        self, arguments: Mapping[str, Any] | None = None, *, name: str = "", cache: bool = True
+    ) -> AsyncPipelineRun:
+        await self.refresh()
+        made = await starting.resubmit(
+            self._client.api, self.body, arguments or {},
+            run_id=str(uuid.uuid4()), suffix=suffix(), name=name, cache=cache,
+        )  # fmt: skip
+        return AsyncPipelineRun(self._client, names.WORKFLOWS, made)
+
 
 @checked
 class PipelineRun(Handle):
@@ -84,6 +94,15 @@ class PipelineRun(Handle):
     def retry(self) -> None:
         """Begin again at the steps that failed."""
         self._portal.run(self._core.retry())
+
+    def resubmit(
+        self, arguments: Mapping[str, Any] | None = None, *, name: str = "", cache: bool = True
+    ) -> PipelineRun:
+        """A new run of the same pipeline, with other values for these parameters; the others keep theirs.
+
+        Raises `PackageError` for a parameter or a value that the pipeline does not take.
+        """
+        return PipelineRun(self._portal, self._portal.run(self._core.resubmit(arguments, name=name, cache=cache)))
 
 
 @checked_call

@@ -5,6 +5,7 @@
   pdc pipeline show RUN [-w]               its steps as a graph; -w: live, until it ends
   pdc pipeline logs RUN [STEP] [-f]        what its steps printed
   pdc pipeline retry RUN                   begin again at the steps that failed
+  pdc pipeline resubmit RUN [-p …]         a new run of the same pipeline, with other values
   pdc pipeline stop RUN                    end what runs; exit handlers run
   pdc pipeline resume RUN                  go on after a suspended step
   pdc pipeline diff RUN RUN                what differs: parameters, outputs, images
@@ -13,7 +14,7 @@
   pdc pipeline login, logout               give kfp's own client a token, or take it away
 
 Without RUN, show, logs and cache take the newest one. A run is an Argo Workflow. `run` ends when it does, with 0
-or 100; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active environment.
+or 100, and so does `resubmit`; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active environment.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     "show": (_RUNS, "[RUN]", (0, 1), ("watch",)),
     "logs": (_RUNS, "[RUN [STEP]]", (0, 2), ("follow", "tail", "timestamps")),
     "retry": (_RUNS, "RUN", (1, 1), ()),
+    "resubmit": (_START, "RUN", (1, 1), ("parameter", "name", "no_cache", "no_wait", "timeout")),
     "stop": (_RUNS, "RUN", (1, 1), ()),
     "resume": (_RUNS, "RUN", (1, 1), ()),
     "diff": (_RUNS, "RUN RUN", (2, 2), ()),
@@ -55,17 +57,27 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("action", choices=tuple(ACTIONS))
     parser.add_argument("words", nargs="*", metavar="FILE|RUN", help="a file, or the name of a run (a Workflow)")
     parser.add_argument(
-        "-p", "--parameter", action="append", default=None, metavar="NAME=VALUE", help="run, schedule: of the pipeline"
+        "-p",
+        "--parameter",
+        action="append",
+        default=None,
+        metavar="NAME=VALUE",
+        help="run, resubmit, schedule: of the pipeline",
     )
-    parser.add_argument("--name", help="run, schedule: what it is called (default: as the pipeline)")
+    parser.add_argument("--name", help="run, resubmit, schedule: what it is called (default: as the pipeline)")
     parser.add_argument("--function", metavar="NAME", help="run, schedule: which pipeline function of FILE.py")
     parser.add_argument("--python", metavar="PATH", help="run, schedule: interpreter that has kfp, for FILE.py")
     parser.add_argument("--service-account", metavar="NAME", help="run, schedule: account of its steps")
     parser.add_argument(
-        "--no-cache", action="store_true", default=None, help="run, schedule: take no step from an earlier run"
+        "--no-cache",
+        action="store_true",
+        default=None,
+        help="run, resubmit, schedule: take no step from an earlier run",
     )
-    parser.add_argument("--no-wait", action="store_true", default=None, help="run: return at once")
-    parser.add_argument("--timeout", type=duration, metavar="TIME", help="run: how long to wait (default: for ever)")
+    parser.add_argument("--no-wait", action="store_true", default=None, help="run, resubmit: return at once")
+    parser.add_argument(
+        "--timeout", type=duration, metavar="TIME", help="run, resubmit: how long to wait (default: for ever)"
+    )
     parser.add_argument("--cron", metavar="CRON", help='schedule: when, as "0 9 * * *" (UTC)')
     parser.add_argument("--every", type=duration, metavar="TIME", help="schedule: how long between two runs, as 30m")
     parser.add_argument("-w", "--watch", action="store_true", default=None, help="show: go on until it ends")

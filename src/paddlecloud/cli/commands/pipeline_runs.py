@@ -77,7 +77,7 @@ def run_show(session: Session, args: argparse.Namespace) -> int:
 
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     with attempting(f"show {_asked(args)}"):
-        workflow = _find(session, _word(args))
+        workflow = find_run(session, _word(args))
         if args.watch and not states.is_over(workflow):
             from paddlecloud.cli.commands.pipeline_start import follow
 
@@ -101,7 +101,7 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
     args.rank, args.all_ranks = None, True  # a workflow's pods are steps, not ranks
     step = args.words[1] if len(args.words) > 1 else ""
     with attempting(f"read the logs of {_asked(args)}"):
-        workflow = _find(session, _word(args))
+        workflow = find_run(session, _word(args))
         place = ObjectRef(names.WORKFLOWS, workflow["metadata"]["name"], session.namespace)
         writer = Writer(session, as_json=fmt.name == "json")
         options = Options(tail=args.tail)
@@ -140,7 +140,7 @@ def run_diff(session: Session, args: argparse.Namespace) -> int:
 
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     with attempting(f"compare {args.words[0]} with {args.words[1]}"):
-        first, second = (_find(session, word) for word in args.words)
+        first, second = (find_run(session, word) for word in args.words)
         steps = [session.api.do(steps_of(session.api.client, each)) for each in (first, second)]
     found = differences(first, second, *steps)
     if fmt.name:
@@ -161,7 +161,7 @@ def run_cache(session: Session, args: argparse.Namespace) -> int:
 
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     with attempting(f"read the cache of {_asked(args)}"):
-        workflow = _find(session, _word(args))
+        workflow = find_run(session, _word(args))
         reasons = _cache_misses(session, workflow)
     steps = [step for step in record.steps(workflow) if step.is_leaf or step.cache_key]
     rows = [(step.name, *pipeline_graph.cache_words(step, reasons.get(step.id, ""))) for step in steps]
@@ -196,7 +196,7 @@ def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
     def act(session: Session, args: argparse.Namespace) -> int:
         fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
         with attempting(f"{args.action} {args.words[0]}"):
-            workflow = _find(session, args.words[0])
+            workflow = find_run(session, args.words[0])
             name = workflow["metadata"]["name"]
             try:
                 session.api.do(call(session.api.client, workflow))
@@ -216,7 +216,7 @@ def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
     return act
 
 
-def _find(session: Session, word: str) -> Object:
+def find_run(session: Session, word: str) -> Object:
     """The run of a name; without one the newest of the namespace."""
     if not word:
         found = _metadata(session)

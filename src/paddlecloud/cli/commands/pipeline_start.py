@@ -1,4 +1,4 @@
-"""`pdc pipeline run` and `schedule`: a file becomes a run, or one that is repeated."""
+"""`pdc pipeline run`, `resubmit` and `schedule`: a file or an earlier run becomes a run, or one that is repeated."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.cli import times
+from paddlecloud.cli.commands.pipeline_runs import find_run
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
@@ -32,6 +33,27 @@ def run_file(session: Session, args: argparse.Namespace) -> int:
     request = _request(session, args, found)._replace(run_id=str(uuid.uuid4()))
     with attempting(f"run {file}"), _readable(file):
         made = session.api.do(starting.start(session.api.client, found, request, suffix=sdk.suffix()))
+    return _started(session, args, made, fmt)
+
+
+def run_resubmit(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.OBJECTS))
+    word, parameters = args.words[0], _parameters(args.parameter or ())
+    with attempting(f"resubmit {word}"):
+        earlier = find_run(session, word)
+        call = starting.resubmit(
+            session.api.client, earlier, parameters,
+            run_id=str(uuid.uuid4()), suffix=sdk.suffix(), name=args.name or "", cache=not args.no_cache,
+        )  # fmt: skip
+        try:
+            made = session.api.do(call)
+        except PackageError as error:
+            raise InputError(f"workflow/{earlier['metadata']['name']} cannot be resubmitted", why=str(error)) from error
+    return _started(session, args, made, fmt)
+
+
+def _started(session: Session, args: argparse.Namespace, made: Object, fmt: output.Format) -> int:
+    """Wait for the run unless that is not wanted, and report how it ended."""
     name = made["metadata"]["name"]
     if not fmt.name:
         session.note(f"workflow/{name} created in namespace {session.namespace}")
@@ -183,4 +205,4 @@ def _parameters(given: list[str] | tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-RUN = {"run": run_file, "schedule": run_schedule}
+RUN = {"run": run_file, "resubmit": run_resubmit, "schedule": run_schedule}

@@ -14,8 +14,12 @@ from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import Options
 from paddlecloud.pipelines.ir.reader import Pipeline, read
 from paddlecloud.pipelines.ir.sources import literal_text
+from paddlecloud.pipelines.ir.spec import InputParameterDefinition
 from paddlecloud.pipelines.ir.steps import ORDERS, launcher_text
-from paddlecloud.pipelines.ir.values import given_text, text_of
+from paddlecloud.pipelines.ir.values import given_text, json_of, text_of
+
+MAX_INPUTS = 64 * 1024
+"""Characters of the annotation with the types of parameters; Kubernetes takes 256 KiB for all annotations."""
 
 
 def translate(documents: bytes, parameters: Mapping[str, Any], name: str, options: Options | None = None) -> Object:
@@ -41,7 +45,7 @@ def workflow_of(pipeline: Pipeline, parameters: Mapping[str, Any], name: str, op
     return {
         "apiVersion": names.WORKFLOWS.api_version,
         "kind": names.WORKFLOWS.kind,
-        "metadata": {"name": name, "annotations": {names.PIPELINE_NAME: pipeline.name}},
+        "metadata": {"name": name, "annotations": {names.PIPELINE_NAME: pipeline.name, **_inputs(pipeline)}},
         "spec": spec,
     }
 
@@ -66,14 +70,40 @@ def _values(pipeline: Pipeline, parameters: Mapping[str, Any]) -> dict[str, str]
             raise InvalidPipeline(
                 f"parameters.{key}", f"required: the pipeline has no default for it ({definition.parameter_type})"
             )
-        if key in made and definition.literals:
-            allowed = [
-                text_of(each, definition.parameter_type, f"root.inputDefinitions.parameters.{key}.literals")
-                for each in definition.literals
-            ]
-            if made[key] not in allowed:
-                raise InvalidPipeline(f"parameters.{key}", f"must be one of {', '.join(allowed[:20])}")
+        if key in made:
+            _check_literals(key, made[key], definition)
     return made
+
+
+def _check_literals(key: str, text: str, definition: InputParameterDefinition) -> None:
+    allowed = [
+        text_of(each, definition.parameter_type, f"root.inputDefinitions.parameters.{key}.literals")
+        for each in definition.literals
+    ]
+    if allowed and text not in allowed:
+        raise InvalidPipeline(f"parameters.{key}", f"must be one of {', '.join(allowed[:20])}")
+
+
+def _inputs(pipeline: Pipeline) -> dict[str, str]:
+    """The annotation from which `argument_of` knows the parameters of a run whose compiled file is gone."""
+    found = {
+        key: {"parameterType": each.parameter_type, **({"literals": each.literals} if each.literals else {})}
+        for key, each in pipeline.spec.root.input_definitions.parameters.items()
+    }
+    text = json_of(found)
+    return {names.INPUTS: text} if found and len(text) <= MAX_INPUTS else {}
+
+
+def argument_of(key: str, value: Any, inputs: Mapping[str, Any]) -> str:
+    """A new value for an argument of a workflow that was made here. `inputs` is the content of its annotation, which
+    anybody who may write the workflow may have written."""
+    try:
+        definition = msgspec.convert(inputs.get(key) or {}, InputParameterDefinition)
+    except msgspec.ValidationError as error:
+        raise InvalidPipeline(f"annotation {names.INPUTS}.{key}", str(error)) from error
+    text = given_text(value, definition.parameter_type, f"parameters.{key}")
+    _check_literals(key, text, definition)
+    return literal_text(text)
 
 
 def _is_launched(templates: list[dict[str, Any]]) -> bool:

@@ -1,15 +1,19 @@
-"""Start a run: create the Workflow of a package, under the account that its steps should have.
+"""Start a run: create the Workflow of a package, under the account that its steps should have, or that of an earlier
+run again.
 
 Coroutines that await nothing but the client, so that `pdc` runs them without an event loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import SERVICEACCOUNTS, Object
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.runs import recurrence, submission
+from paddlecloud.pipelines.runs import recurrence, resubmission, submission
 from paddlecloud.pipelines.runs.package import Package
 from paddlecloud.pipelines.runs.schedule import Trigger
 from paddlecloud.pipelines.runs.submission import RunRequest
@@ -19,6 +23,15 @@ async def start(client: Client, package: Package, request: RunRequest, *, suffix
     """Raises `PackageError` for what the package does not accept."""
     wanted = await with_account(client, package, request)
     return await client.create(names.WORKFLOWS, submission.workflow_of(package, wanted, suffix=suffix))
+
+
+async def resubmit(
+    client: Client, workflow: Object, parameters: Mapping[str, Any], *,
+    run_id: str, suffix: str, name: str = "", cache: bool = True,
+) -> Object:  # fmt: skip
+    """A new run like this one. Raises `PackageError` for what the pipeline does not accept."""
+    made = resubmission.resubmitted(workflow, parameters, run_id=run_id, suffix=suffix, name=name, cache=cache)
+    return await client.create(names.WORKFLOWS, made)
 
 
 async def schedule(client: Client, package: Package, request: RunRequest, trigger: Trigger, *, suffix: str) -> Object:

@@ -7,7 +7,7 @@ and set, `{{workflow.uid}}` becomes the run's id, labels and annotations are add
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -78,7 +78,10 @@ def marks(request: RunRequest) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def check_parameters(package: Package, given: Mapping[str, Any]) -> None:
-    known = {parameter.name for parameter in package.parameters}
+    check_names({parameter.name for parameter in package.parameters}, given)
+
+
+def check_names(known: Collection[str], given: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             meant = question(name, known)
@@ -126,10 +129,10 @@ def _spec(made: Object, request: RunRequest) -> Object:
     spec = dict(made["spec"])
     if request.service_account:
         spec["serviceAccountName"] = request.service_account
-    return spec if request.cache else _without_cache(spec)
+    return spec if request.cache else without_cache(spec)
 
 
-def _without_cache(spec: Object) -> Object:
+def without_cache(spec: Object) -> Object:
     """Argo's `memoize` is a field of templates, and of the defaults of all templates."""
     made = dict(spec)
     if isinstance(spec.get("templates"), list):

@@ -90,7 +90,7 @@ async def test_a_step_that_may_not_read_its_pod_is_a_run_of_its_own(
 
 @pytest.mark.parametrize("error", [Unauthorized("the token has ended"), ServiceUnavailable("for ever")])
 async def test_a_step_that_cannot_know_its_run_fails(error: ApiError) -> None:
-    """With an id made up for this attempt, the work of an earlier one would be begun again beside it."""
+    """With an id of this attempt alone, the work of an earlier one would be begun again beside it."""
     with pytest.raises(type(error)):
         await edge.own_pod(Client(Answers(error)), "n", patience=-1.0)
 
