@@ -79,8 +79,13 @@ def keep(states: dict[str, str], path: Path, *, seconds: float) -> None:
     """The record of a whole run, and the page made of both records."""
     today = datetime.date.today().isoformat()
     record.save(path, record.Record(programs.version(), commit.name(), today, seconds / 60, states))
+    PAGE.write_text(text(), encoding="utf-8")
+
+
+def text() -> str:
+    """The page that the records give."""
     both = record.load(record.EMBEDDED), record.load(record.CLUSTER)
-    PAGE.write_text(page.render(*both, areas.refused(), areas.failures()), encoding="utf-8")
+    return page.render(*both, areas.refused(), areas.failures(), areas.cluster_failures())
 
 
 def unexplained(found: list[specs.Spec]) -> int:

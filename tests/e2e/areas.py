@@ -1,4 +1,5 @@
-"""What the embedded platform does not serve by choice, why other specs fail, and which few are run for every change.
+"""What the embedded platform does not serve by choice, why other specs fail there or on the cluster, and which few are
+run for every change.
 
 Read from the lists beside it.
 """
@@ -14,6 +15,7 @@ import yaml
 
 REFUSED = Path(__file__).with_name("areas.yaml")
 FAILURES = Path(__file__).with_name("failures.yaml")
+CLUSTER_FAILURES = Path(__file__).with_name("cluster_failures.yaml")
 CORE = Path(__file__).with_name("core.yaml")
 _LABELS = r"(?: \[[^\]]+\])*"
 """Specs have labels, of which the names here know nothing, after any of their words."""
@@ -24,6 +26,8 @@ class Area(NamedTuple):
     specs: tuple[str, ...]
     """Parts of the names of its specs; one that ends with `$` is the end of a name."""
     why: str
+    stricter: bool = False
+    """Refused by a choice that others might make differently: a failure in the stricter of the two shares."""
 
     def holds(self, spec: str) -> bool:
         return any(spec.endswith(part[:-1]) if part.endswith("$") else part in spec for part in self.specs)
@@ -35,6 +39,10 @@ def refused() -> list[Area]:
 
 def failures() -> list[Area]:
     return _read(FAILURES)
+
+
+def cluster_failures() -> list[Area]:
+    return _read(CLUSTER_FAILURES)
 
 
 def find(areas: Iterable[Area], spec: str) -> Area | None:
@@ -58,4 +66,7 @@ def _expression(part: str) -> str:
 
 def _read(path: Path) -> list[Area]:
     listed = yaml.safe_load(path.read_text(encoding="utf-8")) or []
-    return [Area(entry["area"], tuple(entry["specs"]), " ".join(entry["why"].split())) for entry in listed]
+    return [
+        Area(entry["area"], tuple(entry["specs"]), " ".join(entry["why"].split()), entry.get("stricter", False))
+        for entry in listed
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .areas import Area, find
 from .record import Record
@@ -11,7 +11,14 @@ from .record import Record
 REFUSED = "refused"
 
 
-def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures: Sequence[Area]) -> str:
+def render(
+    embedded: Record,
+    cluster: Record,
+    refused: Sequence[Area],
+    failures: Sequence[Area],
+    cluster_failures: Sequence[Area] = (),
+) -> str:
+    """`failures` and `cluster_failures` say why specs fail here and there."""
     judged = {name: judge(name, embedded, refused) for name in sorted({*cluster.states, *embedded.states})}
     served = [name for name in judged if judged[name] != REFUSED]
     passed = [name for name in served if judged[name] == "passed"]
@@ -23,8 +30,9 @@ def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures:
         "",
         f"Kubernetes {version} has {len(judged)} specs marked [Conformance] in its own test suite, "
         "`test/e2e`. `make test-conformance` builds that suite, brings up a platform of two nodes and runs every spec",
-        f"outside of the refused areas: **{len(passed)} of {len(served)} pass "
-        f"({100 * len(passed) / max(1, len(served)):.1f} %)**; {len(judged) - len(served)} are refused.",
+        f"outside of the refused areas: **{_share(len(passed), len(served))}**; "
+        f"{len(judged) - len(served)} are refused.",
+        *_stricter(judged, refused, len(passed), len(served)),
         "The same specs on a real cluster of three nodes (docs/design/cluster-fixture.md) show what the suite and the",
         "machine themselves can do. Images of the suite are played by its own program `agnhost` and by programs of the",
         "machine.",
@@ -43,6 +51,10 @@ def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures:
         "",
         *_failures([name for name in served if judged[name] != "passed"], cluster, failures),
         "",
+        "## Fails on the cluster",
+        "",
+        *_on_the_cluster(cluster, judged, cluster_failures),
+        "",
         "## Every spec",
         "",
         "| Spec | Embedded | Cluster |",
@@ -50,6 +62,34 @@ def render(embedded: Record, cluster: Record, refused: Sequence[Area], failures:
         *(f"| {_escaped(name)} | {state} | {cluster.states.get(name, 'not run')} |" for name, state in judged.items()),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _share(passed: int, of: int) -> str:
+    return f"{passed} of {of} pass ({100 * passed / max(1, of):.1f} %)"
+
+
+def _stricter(judged: Mapping[str, str], refused: Sequence[Area], passed: int, served: int) -> list[str]:
+    """The share with areas as failures that a platform of one machine could serve."""
+    areas = [area for area in refused if area.stricter]
+    if not areas:
+        return []
+    more = sum(find(refused, name) in areas for name in judged)
+    names = "; ".join(area.name for area in areas)
+    return [
+        f"Areas that a platform of one machine could serve ({names}) have {more} of these; with them as failures it is "
+        f"{_share(passed, served + more).replace(' pass', '')}."
+    ]
+
+
+def _on_the_cluster(cluster: Record, judged: Mapping[str, str], known: Sequence[Area]) -> list[str]:
+    failed = [name for name, state in cluster.states.items() if state == "failed"]
+    if not failed:
+        return ["Nothing."]
+    rows = ["| Spec | Embedded | Why |", "|---|---|---|"]
+    for name in failed:
+        area = find(known, name)
+        rows.append(f"| {_escaped(name)} | {judged[name]} | {area.why if area else 'not explained'} |")
+    return rows
 
 
 def judge(name: str, embedded: Record, refused: Iterable[Area]) -> str:

@@ -43,12 +43,27 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_the_page_is_what_the_records_say() -> None:
-    both = record.load(record.EMBEDDED), record.load(record.CLUSTER)
-    assert program.PAGE.read_text(encoding="utf-8") == page.render(*both, areas.refused(), areas.failures())
+    assert program.PAGE.read_text(encoding="utf-8") == program.text()
 
 
-def test_nothing_fails_without_a_reason_and_no_reason_is_left_over() -> None:
-    states, listed = record.load(record.EMBEDDED).states, areas.failures()
+def test_areas_that_could_be_served_count_as_failures_in_the_stricter_share() -> None:
+    text = page.render(EMBEDDED, CLUSTER, [WEBHOOKS._replace(stricter=True)], [SLOW])
+    assert "could serve (webhooks) have 1 of these; with them as failures it is 1 of 3 (33.3 %)." in text
+
+
+def test_what_fails_on_the_cluster_has_its_row_and_reason() -> None:
+    states = {**CLUSTER.states, "[sig-apps] Job takes long": "failed"}
+    text = page.render(EMBEDDED, CLUSTER._replace(states=states), [WEBHOOKS], [SLOW], [SLOW._replace(why="No image.")])
+    assert "| [sig-apps] Job takes long | failed | No image. |" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "listed"),
+    [(record.EMBEDDED, areas.failures()), (record.CLUSTER, areas.cluster_failures())],
+    ids=["embedded", "cluster"],
+)
+def test_nothing_fails_without_a_reason_and_no_reason_is_left_over(path: Path, listed: list[Area]) -> None:
+    states = record.load(path).states
     failed = [name for name, state in states.items() if state == "failed"]
     assert [name for name in failed if areas.find(listed, name) is None] == []
     assert [area.name for area in listed if not any(map(area.holds, failed))] == []
