@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, JOBS, NAMESPACES, PODS, SECRETS, Object, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, JOBS, NAMESPACES, NODES, PODS, SECRETS, Object, Resource
 
 from .world import Api, ScratchNamespace, sleeping_pod
 
@@ -71,6 +71,21 @@ def test_a_field_that_the_object_leaves_out_is_compared_as_its_zero_value(here: 
         JOBS, "j", spec={"suspend": True, "template": {"spec": sleeping_pod("p")["spec"] | {"restartPolicy": "Never"}}}
     )
     assert here.names(JOBS, fields="status.successful=0") == ["j"]
+
+
+def test_a_node_without_the_field_is_selected_as_schedulable(api: Api) -> None:
+    """kubectl and test suites find the nodes that take pods by it."""
+    silent = {
+        node["metadata"]["name"] for node in api.fetch(NODES.path())["items"] if "unschedulable" not in node["spec"]
+    }
+    assert silent
+
+    def selected(selector: str) -> set[str]:
+        return {node["metadata"]["name"] for node in api.fetch(NODES.path(), fieldSelector=selector)["items"]}
+
+    assert silent <= selected("spec.unschedulable=false")
+    assert silent.isdisjoint(selected("spec.unschedulable=true"))
+    assert silent.isdisjoint(selected("spec.unschedulable!=false"))
 
 
 def test_a_field_that_cannot_be_selected_is_named(here: ScratchNamespace) -> None:
