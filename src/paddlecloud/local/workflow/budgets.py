@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object, owner_reference
+from paddlecloud.local.workflow import deletion
 from paddlecloud.local.workflow.names import WORKFLOW
 
 
@@ -37,6 +38,4 @@ def create(plan: Plan, workflow: Object, spec: Mapping[str, Any], budgets: Seque
 def delete(plan: Plan, spec: Mapping[str, Any], budgets: Iterable[Object]) -> None:
     """`budgets` are those that the workflow owns."""
     for budget in budgets if spec.get("podDisruptionBudget") else ():
-        meta = budget["metadata"]
-        if not meta.get("deletionTimestamp"):
-            plan.delete.append(Delete(PODDISRUPTIONBUDGETS, meta["name"], meta["namespace"], uid=meta["uid"]))
+        deletion.delete(plan, PODDISRUPTIONBUDGETS, budget)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from paddlecloud.kube.plan import Delete, Plan
+from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, Object, owner_reference
+from paddlecloud.local.workflow import deletion
 from paddlecloud.local.workflow.nodes import SUCCEEDED
 from paddlecloud.local.workflow.observed import Observed
 from paddlecloud.local.workflow.templates import TemplateError
@@ -61,6 +62,4 @@ def delete(plan: Plan, spec: Mapping[str, Any], phase: str, claims: Iterable[Obj
     if not spec.get("volumeClaimTemplates") or (strategy == "OnWorkflowSuccess" and phase != SUCCEEDED):
         return
     for claim in claims:
-        meta = claim["metadata"]
-        if not meta.get("deletionTimestamp"):
-            plan.delete.append(Delete(PERSISTENTVOLUMECLAIMS, meta["name"], meta["namespace"], uid=meta["uid"]))
+        deletion.delete(plan, PERSISTENTVOLUMECLAIMS, claim)

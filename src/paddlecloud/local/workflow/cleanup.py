@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.kube.plan import Delete, Patch, Plan, merge_diff
+from paddlecloud.kube.plan import Patch, Plan, merge_diff
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workflow.artifacts.locations import due
+from paddlecloud.local.workflow.deletion import delete
 from paddlecloud.local.workflow.durations import seconds
 from paddlecloud.local.workflow.names import WORKFLOWS
-from paddlecloud.local.workflow.nodes import ERROR, FAILED, SUCCEEDED, Node, has_ended
+from paddlecloud.local.workflow.nodes import ENDED_PHASES, SUCCEEDED, Node, has_ended
 
 
 def delete_pods(
@@ -35,9 +36,8 @@ def delete_pods(
         left = parse_rfc3339(node["finishedAt"]) + delay - now
         if left > 0:
             plan.requeue_after(left)
-        elif not pod["metadata"].get("deletionTimestamp"):
-            meta = pod["metadata"]
-            plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
+        else:
+            delete(plan, PODS, pod)
 
 
 def _is_due(strategy: str, node: Node, phase: str) -> bool:
@@ -45,7 +45,7 @@ def _is_due(strategy: str, node: Node, phase: str) -> bool:
         return True
     if strategy == "OnPodSuccess":
         return bool(node["phase"] == SUCCEEDED)
-    return phase == SUCCEEDED if strategy == "OnWorkflowSuccess" else phase in (SUCCEEDED, FAILED, ERROR)
+    return phase == SUCCEEDED if strategy == "OnWorkflowSuccess" else phase in ENDED_PHASES
 
 
 def delete_workflow(plan: Plan, workflow: Object, spec: Mapping[str, Any], now: float) -> None:
@@ -59,8 +59,7 @@ def delete_workflow(plan: Plan, workflow: Object, spec: Mapping[str, Any], now: 
     if left > 0:
         plan.requeue_after(left)
         return
-    meta = workflow["metadata"]
-    plan.delete.append(Delete(WORKFLOWS, meta["name"], meta["namespace"], uid=meta["uid"]))
+    delete(plan, WORKFLOWS, workflow)
 
 
 def mark_deleted_artifacts(plan: Plan, workflow: Object) -> None:

@@ -31,14 +31,14 @@ from paddlecloud.local.workflow.artifacts.collector import Collector, Sweeper
 from paddlecloud.local.workflow.artifacts.reading import handler as reading_handler
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.cron.controller import CronWorkflowReconciler
-from paddlecloud.local.workflow.decide import decide, ended_as_unreadable
+from paddlecloud.local.workflow.decide import decide
 from paddlecloud.local.workflow.image_commands import Programs
 from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_wake_others
 from paddlecloud.local.workflow.metric_series import MetricSeries
 from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CONFIG_MAP_TYPE, NODE_ID, TEMPLATES, WORKFLOWS
-from paddlecloud.local.workflow.nodes import readable
-from paddlecloud.local.workflow.observed import Observed
+from paddlecloud.local.workflow.nodes import is_ended, readable
+from paddlecloud.local.workflow.observed import Observed, same_in_one_pass
 from paddlecloud.local.workflow.unreadable import UNREADABLE, UnreadableLog
 from paddlecloud.local.workflow.validation import judge
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
@@ -54,16 +54,25 @@ class _Reconciler(WorkloadReconciler[Observed]):
     series: MetricSeries
     unreadable: UnreadableLog
 
+    async def observe(self, obj: Object) -> Observed:
+        """Outputs of pods that are over are moved to the repository, in a thread. That may be repeated."""
+        return await asyncio.to_thread(collected, obj, await super().observe(obj), self.collector, self.exists)
+
     async def decided(self, obj: Object, observed: Observed) -> Plan:
         """In a thread: a workflow has up to a megabyte, and its author chooses what it costs."""
         moment, locks = self.locks.observed(obj)
-        plan = await asyncio.to_thread(self._collected_and_decided, obj, replace(observed, locks=locks))
+        plan = await asyncio.to_thread(self.decide, obj, replace(observed, locks=locks), self.clock.now())
         if isinstance(plan, WorkflowPlan) and plan.unreadable is not None:
             self.unreadable.report(f"workflow {key_of(obj)}", plan.unreadable)
         return plan if self.locks.admit(obj, moment, plan) else Plan(after=0.0)
 
     async def act(self, obj: Object, observed: Observed, plan: Plan) -> float | None:
-        """Pods and claims come first: one that the API server refuses for good ends its node in the same pass."""
+        """Pods and claims come first: one that the API server refuses for good ends its node in the same pass.
+
+        Artifacts are deleted before the status says so.
+        """
+        if is_ended(obj):
+            await asyncio.to_thread(self._delete_artifacts, obj)
         first = [each for each in plan.create if each["kind"] in (PODS.kind, PERSISTENTVOLUMECLAIMS.kind)]
         plan.create = [each for each in plan.create if each["kind"] not in (PODS.kind, PERSISTENTVOLUMECLAIMS.kind)]
         failed: PlanFailed | None = None
@@ -101,8 +110,11 @@ class _Reconciler(WorkloadReconciler[Observed]):
                 if made["kind"] == CONFIGMAPS.kind:
                     self.expectations.drop(key_of(obj), ref_of(made))
 
-    def _collected_and_decided(self, obj: Object, observed: Observed) -> Plan:
-        return collected_and_decided(obj, observed, self.clock.now(), self.collector, self.exists)
+    def _delete_artifacts(self, workflow: Object) -> None:
+        try:
+            self.collector.delete_artifacts(workflow)
+        except UNREADABLE as why:
+            self.unreadable.report(f"artifacts of workflow {key_of(workflow)}", why)
 
     def rest(self, observed: Observed) -> float:
         """Of a large workflow one pass a second: each writes its whole status."""
@@ -129,24 +141,17 @@ def left_over(created: Iterable[Object], plan: Plan) -> list[Delete]:
     ]
 
 
-def collected_and_decided(
-    workflow: Object, observed: Observed, now: float, collector: Collector, exists: Callable[[Object], bool]
-) -> Plan:
+def collected(workflow: Object, observed: Observed, collector: Collector, exists: Callable[[Object], bool]) -> Observed:
+    """With the reports of pods that are over, and without pods of the cache that are gone."""
     try:
-        observed = _collected(unpacked(workflow), observed, collector, exists)
+        whole = unpacked(workflow)
+        nodes = readable((whole.get("status") or {}).get("nodes"))
+        pods = {node: pod for node, pod in observed.pods.items() if node in nodes or exists(pod)}
+        return replace(observed, pods=pods, reports=collector.collect(whole, pods))
     except BadPacking:
-        return decide(workflow, observed, now)  # which ends the workflow with the reason
+        return observed  # `decide` ends the workflow with the reason
     except UNREADABLE as why:  # odd values of a status, or of a pod that a user made in the workflow's name
-        return ended_as_unreadable(workflow, observed, now, why)
-    return decide(workflow, observed, now)
-
-
-def _collected(whole: Object, observed: Observed, collector: Collector, exists: Callable[[Object], bool]) -> Observed:
-    nodes = readable((whole.get("status") or {}).get("nodes"))
-    pods = {node: pod for node, pod in observed.pods.items() if node in nodes or exists(pod)}
-    reports = collector.collect(whole, pods)
-    collector.delete_artifacts(whole)
-    return replace(observed, pods=pods, reports=reports)
+        return replace(observed, unreadable=why)
 
 
 class Workflows:
@@ -228,26 +233,27 @@ class Workflows:
         pods = self._pods.cache.by_index(OWNER, owned_by(workflow))
         by_node = {(pod["metadata"].get("annotations") or {}).get(NODE_ID, ""): pod for pod in pods}
 
+        @functools.cache
         def specs(name: str, clusterwide: bool) -> Mapping[str, Any] | None:
             key = Key("" if clusterwide else namespace, name)
             found = (self._cluster_templates if clusterwide else self._templates).cache.get(key)
             return None if found is None else found.get("spec") or {}
 
-        def config_map(name: str, key: str) -> str | None:
-            found = self._config_maps.cache.get(Key(namespace, name))
-            return None if found is None else (found.get("data") or {}).get(key)
+        @functools.cache
+        def config_map(name: str) -> Object | None:
+            return self._config_maps.cache.get(Key(namespace, name))
 
-        def cache(name: str) -> Object | None:
-            record = self._store.get(Address("/configmaps", namespace, name))
-            return None if record is None else record.object
+        def value(name: str, key: str) -> str | None:
+            found = config_map(name)
+            return None if found is None else (found.get("data") or {}).get(key)
 
         return Observed(
             by_node,
             claims=self._claims.cache.by_index(OWNER, owned_by(workflow)),
             budgets=self._budgets.cache.by_index(OWNER, owned_by(workflow)),
             specs=specs,
-            config_map=config_map,
-            cache=cache,
+            config_map=value,
+            cache=same_in_one_pass(lambda name: self._store.get(Address("/configmaps", namespace, name))),
             programs=self._programs,
             is_large=is_packed(workflow),
         )

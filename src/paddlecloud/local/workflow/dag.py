@@ -22,6 +22,7 @@ from paddlecloud.local.workflow.nodes import (
     SKIPPED,
     SUCCEEDED,
     Node,
+    has_ended,
     has_failed,
     is_over,
 )
@@ -129,7 +130,7 @@ class _Dag:
             done.add((node["id"], branch))
             if not is_over(node):
                 return RUNNING
-            if node["phase"] in (SUCCEEDED, FAILED, ERROR):
+            if has_ended(node):
                 branch = node["phase"]
             if (target := wanted.get(node["name"])) and phases.get(target) not in (FAILED, ERROR):
                 phases[target] = branch

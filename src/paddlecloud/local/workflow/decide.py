@@ -14,10 +14,11 @@ import msgspec
 
 from paddlecloud.api.argo_nodes import PACKED_FROM, BadPacking, is_packed, packed, unpacked
 from paddlecloud.kube.clock import rfc3339
-from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
+from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workflow import budgets, claims, cleanup, global_outputs, hooks, memoization, metrics
 from paddlecloud.local.workflow.artifacts import repositories
+from paddlecloud.local.workflow.deletion import delete
 from paddlecloud.local.workflow.execution import STORED_SPEC, execution_spec
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, Work, one_pass
 from paddlecloud.local.workflow.limits import LONGEST_MESSAGE, MOST_STORED, TooLarge, fits
@@ -25,6 +26,7 @@ from paddlecloud.local.workflow.locks import SYNCHRONIZATION
 from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import COMPLETED, PHASE, POD_NAMES, WORKFLOWS
 from paddlecloud.local.workflow.nodes import (
+    ENDED_PHASES,
     ERROR,
     FAILED,
     OMITTED,
@@ -35,6 +37,7 @@ from paddlecloud.local.workflow.nodes import (
     Nodes,
     has_failed,
     has_pod,
+    is_ended,
     is_over,
     readable,
 )
@@ -47,23 +50,24 @@ from paddlecloud.local.workflow.unreadable import UNREADABLE
 from paddlecloud.local.workflow.variables import substitute
 from paddlecloud.local.workflow.workflow_variables import workflow_metadata, workflow_variables
 
-_OVER = (SUCCEEDED, FAILED, ERROR)
 _PHASES = {SKIPPED: SUCCEEDED, OMITTED: SUCCEEDED}
 
 
 def decide(workflow: Object, observed: Observed, now: float) -> Plan:
     if workflow["metadata"].get("deletionTimestamp"):
         return Plan()
+    if observed.unreadable is not None:
+        return _ended_as_unreadable(workflow, observed, now, observed.unreadable)
     try:
         with one_pass() as work:
             return _decided(unpacked(workflow), workflow, observed, now, work)
     except (TooMuchWork, TemplateError) as why:
         return _given_up(workflow, observed, now, str(why))
     except UNREADABLE as why:
-        return ended_as_unreadable(workflow, observed, now, why)
+        return _ended_as_unreadable(workflow, observed, now, why)
 
 
-def ended_as_unreadable(workflow: Object, observed: Observed, now: float, why: Exception) -> Plan:
+def _ended_as_unreadable(workflow: Object, observed: Observed, now: float, why: Exception) -> Plan:
     message = f"the workflow or its status cannot be read: {type(why).__name__}: {why}"
     plan = _given_up(workflow, observed, now, message)
     plan.unreadable = why
@@ -73,7 +77,7 @@ def ended_as_unreadable(workflow: Object, observed: Observed, now: float, why: E
 def _given_up(workflow: Object, observed: Observed, now: float, message: str) -> WorkflowPlan:
     """What was done stays as it was stored, nothing new begins, and pods that are left end."""
     plan, meta, before = WorkflowPlan(), workflow["metadata"], workflow.get("status")
-    if isinstance(before, dict) and before.get("phase") in _OVER:
+    if is_ended(workflow):
         return plan
     message = message[:LONGEST_MESSAGE]
     status: Object = {"phase": ERROR, "message": message, "finishedAt": rfc3339(now)}
@@ -83,9 +87,8 @@ def _given_up(workflow: Object, observed: Observed, now: float, message: str) ->
         status["startedAt"] = rfc3339(now)
     for found in observed.pods.values():
         phase = (found.get("status") or {}).get("phase", PENDING)
-        if phase in (PENDING, RUNNING) and not found["metadata"].get("deletionTimestamp"):
-            name, namespace = found["metadata"]["name"], found["metadata"]["namespace"]
-            plan.delete.append(Delete(PODS, name, namespace, uid=found["metadata"]["uid"]))
+        if phase in (PENDING, RUNNING):
+            delete(plan, PODS, found)
     metadata = {"labels": {COMPLETED: "true", PHASE: ERROR}, "resourceVersion": meta["resourceVersion"]}
     body = {"status": status, "metadata": metadata}
     plan.patch.append(Patch(WORKFLOWS, meta["name"], meta["namespace"], body, seen=meta["resourceVersion"]))
@@ -98,7 +101,7 @@ def _decided(workflow: Object, as_stored: Object, observed: Observed, now: float
     status: Object = msgspec.json.decode(msgspec.json.encode(workflow.get("status") or {}))
     meta = workflow["metadata"]
     spec = execution_spec(workflow, observed.specs)
-    if status.get("phase") in _OVER:
+    if status.get("phase") in ENDED_PHASES:
         return _after(workflow, spec, observed, now, marks=not is_packed(as_stored))
     nodes = Nodes(meta["name"], readable(status.get("nodes")), now)
     operation = Operation(workflow, spec, observed, nodes, now, work)
@@ -146,7 +149,7 @@ def _decided(workflow: Object, as_stored: Object, observed: Observed, now: float
 def _meter(operation: Operation, status: Object) -> None:
     metering, variables = operation.metering, {**operation.variables, "workflow.status": status["phase"]}
     metering.of_nodes(operation.nodes.by_id, variables)
-    is_done = status["phase"] in _OVER
+    is_done = status["phase"] in ENDED_PHASES
     metering.of_workflow(operation.spec, operation.nodes.find(operation.name), variables, is_over=is_done)
     operation.plan.samples += metering.samples
     if metering.errors:
@@ -169,7 +172,7 @@ def _fitting(workflow: Object, status: Object) -> Object:
 
 
 def _write_locks(operation: Operation, status: Object) -> None:
-    held = None if status["phase"] in _OVER else operation.holding.status()
+    held = None if status["phase"] in ENDED_PHASES else operation.holding.status()
     if held is not None:
         status[SYNCHRONIZATION] = held
     else:
@@ -179,7 +182,7 @@ def _write_locks(operation: Operation, status: Object) -> None:
 def _conditions(status: Object, nodes: Nodes) -> list[Object]:
     """`PodRunning` and `Completed`, as Argo's clients show them; other ones are left as they are."""
     running = any(has_pod(node) and node["phase"] == RUNNING for node in nodes)
-    own = {"PodRunning": str(running)} | ({"Completed": "True"} if status["phase"] in _OVER else {})
+    own = {"PodRunning": str(running)} | ({"Completed": "True"} if status["phase"] in ENDED_PHASES else {})
     before = [each for each in status.get("conditions") or () if isinstance(each, dict) and each.get("type") not in own]
     return [*before, *({"type": kind, "status": value} for kind, value in own.items())]
 
@@ -264,7 +267,7 @@ def _write(operation: Operation, as_stored: Object, status: Object, began: bool)
     """Status and labels in one patch: for Argo's clients a status is no subresource."""
     meta = as_stored["metadata"]
     metadata: Object = {}
-    wanted = {COMPLETED: "true" if status["phase"] in _OVER else "false", PHASE: status["phase"]}
+    wanted = {COMPLETED: "true" if status["phase"] in ENDED_PHASES else "false", PHASE: status["phase"]}
     if changed := merge_diff(meta.get("labels") or {}, {**(meta.get("labels") or {}), **wanted}):
         metadata["labels"] = changed
     if began:

@@ -26,12 +26,11 @@ from paddlecloud.local.workflow.locks import (
     is_waiting,
     waits_for,
 )
-from paddlecloud.local.workflow.nodes import ERROR, FAILED, SUCCEEDED
+from paddlecloud.local.workflow.nodes import is_ended
 
 INDEX = "locks"
 _READ = 1000
 """Steps of a pass that reading a ConfigMap counts as: it may have a megabyte."""
-_OVER = (SUCCEEDED, FAILED, ERROR)
 ConfigMap = Callable[[str, str, str], "str | None"]
 """Namespace, name, key."""
 
@@ -39,7 +38,7 @@ ConfigMap = Callable[[str, str, str], "str | None"]
 def index(workflow: Object) -> Iterable[str]:
     """By namespace: workflows that hold a lock or wait for one."""
     status = workflow.get("status")
-    if isinstance(status, dict) and status.get(SYNCHRONIZATION) and status.get("phase") not in _OVER:
+    if isinstance(status, dict) and status.get(SYNCHRONIZATION) and not is_ended(workflow):
         yield workflow["metadata"]["namespace"]
 
 
@@ -51,8 +50,10 @@ def may_wake_others(old: Object | None, new: Object | None) -> bool:
 
 
 def _synchronization(workflow: Object | None) -> object:
-    status = (workflow or {}).get("status")
-    return status.get(SYNCHRONIZATION) if isinstance(status, dict) and status.get("phase") not in _OVER else None
+    if workflow is None or is_ended(workflow):
+        return None
+    status = workflow.get("status")
+    return status.get(SYNCHRONIZATION) if isinstance(status, dict) else None
 
 
 class LockTable:

@@ -17,10 +17,14 @@ from paddlecloud.kube.argo import RUNNING as RUNNING
 from paddlecloud.kube.argo import SKIPPED as SKIPPED
 from paddlecloud.kube.argo import SUCCEEDED as SUCCEEDED
 from paddlecloud.kube.clock import rfc3339
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.limits import LONGEST_MESSAGE, LONGEST_NAME, MOST_NODES, TooLarge
 from paddlecloud.local.workflow.names import node_id
 
 Node = dict[str, Any]
+
+ENDED_PHASES = (SUCCEEDED, FAILED, ERROR)
+"""Of a workflow, or of a node that was carried out. `OVER` has besides what was never begun."""
 
 
 def is_over(node: Node) -> bool:
@@ -34,7 +38,13 @@ def has_pod(node: Node) -> bool:
 
 
 def has_ended(node: Node) -> bool:
-    return node["phase"] in (SUCCEEDED, FAILED, ERROR)
+    return node["phase"] in ENDED_PHASES
+
+
+def is_ended(workflow: Object) -> bool:
+    """Its status may be anything."""
+    status = workflow.get("status")
+    return isinstance(status, dict) and status.get("phase") in ENDED_PHASES
 
 
 def has_failed(node: Node) -> bool:

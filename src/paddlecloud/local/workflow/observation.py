@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import re
 
-from paddlecloud.kube.plan import Delete
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workflow import container_set, pod_state
-from paddlecloud.local.workflow.nodes import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED, Node, has_pod, is_over
+from paddlecloud.local.workflow.deletion import delete
+from paddlecloud.local.workflow.nodes import (
+    ENDED_PHASES,
+    ERROR,
+    FAILED,
+    PENDING,
+    RUNNING,
+    SUCCEEDED,
+    Node,
+    has_pod,
+    is_over,
+)
 from paddlecloud.local.workflow.operation import DEEPEST, Operation
 
-_OVER = (SUCCEEDED, FAILED, ERROR)
 _ATTEMPT = re.compile(r"\(\d+\)$")
 
 
@@ -36,7 +45,7 @@ def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
         message = pod_state.said_by_main(found) or message
     finished = more.pop("finishedAt", None)
     node.update({key: value for key, value in more.items() if value})
-    if phase in _OVER:
+    if phase in ENDED_PHASES:
         node.pop("daemoned", None)
         if finished:
             node["finishedAt"] = finished
@@ -44,15 +53,9 @@ def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
         node.pop("message", None)
     operation.nodes.mark(node, phase, message)
     if phase in (PENDING, RUNNING) and operation.stop and not _is_handler(operation, node):
-        _delete(operation, found)
+        delete(operation.plan, PODS, found)
         node.pop("daemoned", None)
         operation.nodes.mark(node, FAILED, operation.stop.of_node(node))
-
-
-def _delete(operation: Operation, pod: Object) -> None:
-    meta = pod["metadata"]
-    if not meta.get("deletionTimestamp"):
-        operation.plan.delete.append(Delete(PODS, meta["name"], meta["namespace"], uid=meta["uid"]))
 
 
 def end_unknown_pods(operation: Operation) -> None:
@@ -64,7 +67,7 @@ def end_unknown_pods(operation: Operation) -> None:
             PENDING,
             RUNNING,
         ):
-            _delete(operation, pod)
+            delete(operation.plan, PODS, pod)
 
 
 def end_daemons(operation: Operation, boundary: Node | None = None) -> None:
@@ -73,7 +76,7 @@ def end_daemons(operation: Operation, boundary: Node | None = None) -> None:
         if not node.get("daemoned") or (boundary is not None and node.get("boundaryID") != boundary["id"]):
             continue
         if has_pod(node) and (found := operation.observed.pods.get(node["id"])) is not None:
-            _delete(operation, found)
+            delete(operation.plan, PODS, found)
         node.pop("daemoned")
         operation.nodes.mark(node, SUCCEEDED)
 

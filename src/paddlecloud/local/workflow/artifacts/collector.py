@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from paddlecloud.api.argo_nodes import BadPacking, unpacked
 from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import NAMESPACES, PODS, Object
 from paddlecloud.local.workflow.artifacts.locations import due
@@ -25,7 +26,7 @@ PERIOD = 3600.0
 
 
 class Collector:
-    """Blocks: called in the thread of a pass, before its decision."""
+    """Blocks: called in a thread. Both may be repeated."""
 
     def __init__(self, repository: Repository) -> None:
         self._repository = repository
@@ -49,8 +50,13 @@ class Collector:
         return collected
 
     def delete_artifacts(self, workflow: Object) -> None:
+        """Of a workflow that is over, which may be packed: those whose time has come (`artifactGC`)."""
         meta = workflow["metadata"]
-        for _, key in due(workflow):
+        try:
+            whole = unpacked(workflow)
+        except BadPacking:
+            return  # its nodes name no artifact
+        for _, key in due(whole):
             try:
                 self._repository.forget(meta["namespace"], key, meta["uid"])
             except OSError as why:

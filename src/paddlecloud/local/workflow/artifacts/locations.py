@@ -14,6 +14,7 @@ from typing import Any
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.executor.keys import key_problem
 from paddlecloud.local.workflow.executor.orders import INPUTS, MAIN_VOLUMES
+from paddlecloud.local.workflow.nodes import is_ended
 from paddlecloud.local.workflow.templates import Template, TemplateError
 
 Artifact = Mapping[str, Any]
@@ -172,9 +173,6 @@ def _volume_around(path: str, main: Object) -> Object | None:
     return max(around, key=lambda mount: len(mount["mountPath"]), default=None)
 
 
-SecretKey = tuple[str, Object]
-
-
 def secret_variables(orders: list[Order]) -> list[Object]:
     """Variables with the credentials that orders need, from Secrets of the pod's namespace; the orders then name the
     variables. The kubelet reads the Secrets: the controller never does."""
@@ -206,10 +204,9 @@ def due(workflow: Object) -> Iterator[tuple[dict[str, Any], str]]:
 
     One that is marked as deleted is not named again.
     """
-    status = workflow.get("status")
-    if not isinstance(status, dict) or status.get("phase") not in ("Succeeded", "Failed", "Error"):
+    if not is_ended(workflow):
         return
-    spec = workflow.get("spec") or {}
+    status, spec = workflow["status"], workflow.get("spec") or {}
     for node in _map(status.get("nodes")).values():
         artifacts = _map(_map(node).get("outputs")).get("artifacts")
         for artifact in artifacts if isinstance(artifacts, list) else ():

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
-from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, merge_diff
+from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timetable import Timetable, timetable
 from paddlecloud.local.workflow.cron.build import due_time_of, reference_to, workflow_for, workflow_name
 from paddlecloud.local.workflow.cron.conditions import BadExpression, may_run, must_stop
+from paddlecloud.local.workflow.deletion import delete
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, one_pass
 from paddlecloud.local.workflow.names import CRON_COMPLETED, CRON_WORKFLOWS, LAST_SCHEDULE, WORKFLOWS
-from paddlecloud.local.workflow.nodes import ERROR, FAILED, SUCCEEDED
+from paddlecloud.local.workflow.nodes import ENDED_PHASES, ERROR, FAILED, SUCCEEDED
 from paddlecloud.local.workflow.unreadable import UNREADABLE
 
 SOONEST = 0.1
@@ -106,7 +107,7 @@ class _Pass:
             if is_new and due is not None:
                 self.last = max(due, self.last or 0.0)
                 self.phase = ACTIVE if self.phase != STOPPED else STOPPED
-            if phase not in (SUCCEEDED, FAILED, ERROR):
+            if phase not in ENDED_PHASES:
                 self.active.append(_reference(workflow, known.get(uid)))
             elif uid in known or is_new:
                 self.succeeded += phase == SUCCEEDED
@@ -120,9 +121,7 @@ class _Pass:
             ended = [each for each in self.observed.workflows if (each.get("status") or {}).get("phase") in phases]
             ended.sort(key=lambda each: str(each["status"].get("finishedAt") or ""), reverse=True)
             for workflow in ended[kept:]:
-                meta = workflow["metadata"]
-                if not meta.get("deletionTimestamp"):
-                    self.plan.delete.append(Delete(WORKFLOWS, meta["name"], meta["namespace"], uid=meta["uid"]))
+                delete(self.plan, WORKFLOWS, workflow)
 
     def _stop(self) -> None:
         if self.phase != STOPPED and must_stop(self.cron, self._counts()):

@@ -12,7 +12,8 @@ from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.artifacts.collector import Collector
 from paddlecloud.local.workflow.artifacts.repository import Repository
-from paddlecloud.local.workflow.controller import collected_and_decided
+from paddlecloud.local.workflow.controller import collected
+from paddlecloud.local.workflow.decide import decide
 from paddlecloud.local.workflow.executor.orders import ORDERS
 from paddlecloud.local.workflow.observed import Observed
 
@@ -48,8 +49,8 @@ def forged_pod(orders: Any) -> Object:
 
 
 def decided(tmp_path: Path, about: Object, pods: dict[str, Object] | None = None) -> Plan:
-    collector = Collector(Repository(tmp_path))
-    return collected_and_decided(about, Observed(pods or {}), 0.0, collector, lambda pod: True)
+    observed = collected(about, Observed(pods or {}), Collector(Repository(tmp_path)), lambda pod: True)
+    return decide(about, observed, 0.0)
 
 
 @pytest.mark.parametrize("orders", [{"artifacts": [{"key": "a"}]}, {"artifacts": [7]}, {"artifacts": 7}], ids=str)
