@@ -177,7 +177,9 @@ def test_a_run_is_stopped_and_what_waits_is_resumed(run: Run, kubectl: Kubectl, 
     until(lambda: read(kubectl, "workflow/held")["status"]["phase"], "Succeeded")
 
 
-def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(
+    run: Run, kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
     file, python = tmp_path / "greet.py", str(kfp.python(2))
     file.write_text(PIPELINE)
     assert run("run", str(file), "--python", python, "-p", "text=hi", "-p", "times=2")[0] == OK
@@ -188,6 +190,10 @@ def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(run: Run, kubec
     assert run("run", str(file), "--python", python, "--function", "gret")[0] == INVALID
     assert run("schedule", str(file), "--python", python, "--every", "1h")[0] == OK
     assert "@every 3600s" in run("schedule")[1]
+    assert run("schedule")[1].split()[0] == "NAME"
+    header, *rows = (line.split() for line in run("schedule", "-A")[1].splitlines())
+    assert header[:2] == ["NAMESPACE", "NAME"]
+    assert namespace in [row[0] for row in rows]
     assert read(kubectl, "cronworkflows")["items"][0]["spec"]["schedules"] == ["@every 3600s"]
 
 
@@ -201,6 +207,11 @@ def test_what_is_wrong_on_the_command_line_is_named(run: Run, tmp_path: Path) ->
         (("run", "greet.yaml", "-p", "txt=1"), INVALID, 'did you mean "text"?'),
         (("ls", "--cron", "x"), USAGE, "takes no --cron"),
         (("schedule", "greet.yaml"), USAGE, "one of the two"),
+        (("schedule", "--name", "x"), USAGE, "there is no FILE"),
+        (("schedule", "--function", "x"), USAGE, "there is no FILE"),
+        (("schedule", "--python", "x"), USAGE, "there is no FILE"),
+        (("schedule", "--service-account", "x"), USAGE, "there is no FILE"),
+        (("schedule", "--no-cache"), USAGE, "there is no FILE"),
         (("schedule", "greet.yaml", "--cron", "0 */0 * * *"), USAGE, "is no cron schedule"),
         (("show", "nobody"), NOT_FOUND, "nobody"),
     ):

@@ -8,7 +8,6 @@
 
 from __future__ import annotations
 
-import random
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 from paddlecloud.kube import config as kubeconfig
 from paddlecloud.kube.client import Client as KubeClient
 from paddlecloud.kube.errors import ConfigError, NotFound, not_found
-from paddlecloud.kube.generated_names import ALPHABET, SUFFIX_LENGTH
+from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import actions, package, record, starting, states
@@ -146,10 +145,6 @@ def read(pipeline: Pipeline, *, function: str = "", python: str = "") -> Package
     if path.suffix == ".py":
         return package.read(compiling.compile_file(path, function=function, python=python))
     return package.read(path.read_bytes())
-
-
-def suffix() -> str:
-    return "".join(random.SystemRandom().choice(ALPHABET) for _ in range(SUFFIX_LENGTH))
 
 
 async def steps_of(client: KubeClient, workflow: Object) -> list[record.Step]:

@@ -17,6 +17,7 @@ from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.render import output, pipeline_graph, table
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import record, schedule, starting, states
@@ -32,7 +33,7 @@ def run_file(session: Session, args: argparse.Namespace) -> int:
     found = _read(args, file)
     request = _request(session, args, found)._replace(run_id=str(uuid.uuid4()))
     with attempting(f"run {file}"), _readable(file):
-        made = session.api.do(starting.start(session.api.client, found, request, suffix=sdk.suffix()))
+        made = session.api.do(starting.start(session.api.client, found, request, suffix=suffix()))
     return _started(session, args, made, fmt)
 
 
@@ -43,7 +44,7 @@ def run_resubmit(session: Session, args: argparse.Namespace) -> int:
         earlier = find_run(session, word)
         call = starting.resubmit(
             session.api.client, earlier, parameters,
-            run_id=str(uuid.uuid4()), suffix=sdk.suffix(), name=args.name or "", cache=not args.no_cache,
+            run_id=str(uuid.uuid4()), suffix=suffix(), name=args.name or "", cache=not args.no_cache,
         )  # fmt: skip
         try:
             made = session.api.do(call)
@@ -124,7 +125,7 @@ def run_schedule(session: Session, args: argparse.Namespace) -> int:
     found = _read(args, file)
     request = _request(session, args, found)._replace(recurring_id=str(uuid.uuid4()))
     with attempting(f"schedule {file}"), _readable(file):
-        call = starting.schedule(session.api.client, found, request, trigger, suffix=sdk.suffix())
+        call = starting.schedule(session.api.client, found, request, trigger, suffix=suffix())
         made = session.api.do(call)
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(made)], fmt, single=True)
@@ -134,9 +135,12 @@ def run_schedule(session: Session, args: argparse.Namespace) -> int:
     return 0
 
 
+_OF_A_FILE = ("parameter", "name", "function", "python", "service_account", "no_cache", "cron", "every")
+
+
 def _list_schedules(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
-    if args.parameter or args.cron or args.every:
+    if any(getattr(args, flag) for flag in _OF_A_FILE):
         raise UsageError("there is no FILE to schedule", next='pdc pipeline schedule FILE --cron "0 9 * * *"')
     with attempting("list schedules"):
         found = session.api.do(session.api.client.list(names.CRON_WORKFLOWS, session.scope)).items
@@ -147,8 +151,10 @@ def _list_schedules(session: Session, args: argparse.Namespace) -> int:
         session.note(f"nothing is scheduled in {session.scope or 'any namespace'}")
         return 0
     now = time.time()
+    everywhere = session.scope is None
     rows = [
         (
+            *([each["metadata"]["namespace"]] if everywhere else []),
             each["metadata"]["name"],
             (each["metadata"].get("annotations") or {}).get(names.DISPLAY_NAME, ""),
             schedule.of_spec(each["spec"]).schedule,
@@ -157,7 +163,8 @@ def _list_schedules(session: Session, args: argparse.Namespace) -> int:
         )
         for each in found
     ]
-    sys.stdout.write(table.render(("name", "pipeline", "schedule", "suspended", "last run"), rows))
+    columns = (*(["namespace"] if everywhere else []), "name", "pipeline", "schedule", "suspended", "last run")
+    sys.stdout.write(table.render(columns, rows))
     return 0
 
 

@@ -49,5 +49,16 @@ async def _stored(caller: Caller, workflow: Object, node: str, name: str) -> byt
                     413, f"artifact {name!r} has more than {MAX_BYTES} bytes; read it from the artifact store"
                 )
     except (NotFound, MethodNotAllowed) as error:
+        if await _serves_artifacts(caller, path):
+            raise Refused(404, error.message) from error
         raise Refused(501, f"artifact {name!r} is not served here; read it from the artifact store") from error
     return bytes(found)
+
+
+async def _serves_artifacts(caller: Caller, path: str) -> bool:
+    """Whether the API server has the list of the run's artifacts: then what it does not have was deleted."""
+    try:
+        await caller.client.raw("GET", path)
+    except (NotFound, MethodNotAllowed):
+        return False
+    return True

@@ -83,10 +83,15 @@ async def default_experiment(caller: Caller, namespace: str) -> Record:
     """Of runs that name none; made when the first one comes."""
     try:
         return await named(caller, "experiment", DEFAULT_EXPERIMENT, namespace)
-    except Refused:
+    except Refused as absent:
+        if absent.status != 404:
+            raise
         try:
             return await create(caller, "experiment", DEFAULT_EXPERIMENT, namespace)
-        except Refused:  # another request was first
+        except Refused as error:
+            if error.status != 409:
+                raise
+            # another request was first
             return await named(caller, "experiment", DEFAULT_EXPERIMENT, namespace)
 
 

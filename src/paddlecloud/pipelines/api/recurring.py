@@ -11,7 +11,7 @@ from paddlecloud.pipelines.api import argo_objects, paging, runs
 from paddlecloud.pipelines.api.argo_objects import RECURRING_RUN, NamePage
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.replies import Refused
-from paddlecloud.pipelines.runs import recurrence, starting
+from paddlecloud.pipelines.runs import recurrence
 from paddlecloud.pipelines.runs.schedule import Trigger
 from paddlecloud.pipelines.runs.submission import RunRequest
 
@@ -28,13 +28,7 @@ async def create(
     if max_concurrency and (not max_concurrency.isdigit() or not 1 <= int(max_concurrency[:3]) <= MAX_CONCURRENCY):
         raise Refused(400, f"max_concurrency is {max_concurrency[:20]!r}; it must be from 1 to {MAX_CONCURRENCY}")
     own = caller.new_id()
-    wanted = request._replace(
-        recurring_id=own,
-        pipeline_id=source.pipeline_id,
-        version_id=source.version_id,
-        service_account=request.service_account
-        or await starting.account_for(caller.client, source.package, request.namespace),
-    )
+    wanted = await source.completed(caller, request._replace(recurring_id=own))
     workflow = await runs.made_of(source.package, wanted, caller.suffix())
     made = recurrence.cron_workflow(
         workflow, own, request.name, trigger, enabled=enabled, at_once=int(max_concurrency or 1)

@@ -29,6 +29,11 @@ class Source(NamedTuple):
     pipeline_id: str = ""
     version_id: str = ""
 
+    async def completed(self, caller: Caller, request: RunRequest) -> RunRequest:
+        """With where it was taken from, and with the account of its steps where the request names none."""
+        named = request._replace(pipeline_id=self.pipeline_id, version_id=self.version_id)
+        return await starting.with_account(caller.client, self.package, named)
+
 
 def display_name(workflow: Object) -> str:
     meta = workflow["metadata"]
@@ -41,14 +46,8 @@ def is_archived(workflow: Object) -> bool:
 
 async def create(caller: Caller, source: Source, request: RunRequest) -> Object:
     """`request` names the namespace and, by its own id, the experiment."""
-    request = request._replace(
-        run_id=caller.new_id(),
-        pipeline_id=source.pipeline_id,
-        version_id=source.version_id,
-        service_account=request.service_account
-        or await starting.account_for(caller.client, source.package, request.namespace),
-    )
-    workflow = await made_of(source.package, request, caller.suffix())
+    wanted = await source.completed(caller, request._replace(run_id=caller.new_id()))
+    workflow = await made_of(source.package, wanted, caller.suffix())
     return await caller.client.create(names.WORKFLOWS, workflow)
 
 

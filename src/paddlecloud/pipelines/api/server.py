@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import random
 import uuid
 from contextlib import AsyncExitStack
 from typing import Any
@@ -21,12 +20,11 @@ from aiohttp.http_exceptions import BadHttpMessage
 
 from paddlecloud import __version__
 from paddlecloud.api.json_values import has_more_values
-from paddlecloud.kube import descriptors
+from paddlecloud.kube import descriptors, generated_names
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.generated_names import ALPHABET
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.pipelines import names
@@ -64,7 +62,6 @@ class PipelinesServer:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._turns = Turns()
         self._room = Room()
-        self._random = random.SystemRandom()
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -113,17 +110,13 @@ class PipelinesServer:
                     await caller.client.raw("GET", "/version")  # 401 for a token that nobody gave out
                     await held.enter_async_context(self._turns.of(tenant_of(token)))
                 share = held.enter_context(self._room.share())
-                asked = await asyncio.wait_for(_read(request, parts, share), BODY_SECONDS)
+                asked = await _read_in_time(request, parts, share)
                 async with self._slots:
                     return Reply(200, await handler(caller, asked))
         except Refused as error:
             return refusal(error.status, error.message)
         except ApiError as error:
             return of_error(error)
-        except ConnectionResetError:
-            return refusal(400, "the connection ended before the body did")  # nobody reads it
-        except asyncio.TimeoutError:
-            return refusal(504, f"the body did not come within {BODY_SECONDS:g} s")
         except Exception:
             log.exception("%s %s failed", request.method, path)
             return refusal(500, "the server failed; its log has the reason")
@@ -131,14 +124,20 @@ class PipelinesServer:
     def _caller(self, authorization: str) -> Caller:
         transport = self._transport.acting_as(Static(Credential(authorization=authorization)))
         client = Client(transport, field_manager="ml-pipeline")
-        return Caller(client, self._namespace, _new_id, self._suffix)
-
-    def _suffix(self) -> str:
-        return "".join(self._random.choice(ALPHABET) for _ in range(5))
+        return Caller(client, self._namespace, _new_id, generated_names.suffix)
 
 
 def _new_id() -> str:
     return str(uuid.uuid4())
+
+
+async def _read_in_time(request: web.Request, parts: dict[str, str], share: Share) -> Request:
+    try:
+        return await asyncio.wait_for(_read(request, parts, share), BODY_SECONDS)
+    except ConnectionResetError as error:  # nobody reads the answer
+        raise Refused(400, "the connection ended before the body did") from error
+    except asyncio.TimeoutError as error:
+        raise Refused(504, f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
 async def _read(request: web.Request, parts: dict[str, str], share: Share) -> Request:

@@ -1,0 +1,48 @@
+"""The experiment of runs that name none, when several requests ask for it and when it may not be made."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import already_exists
+from paddlecloud.kube.transport import Response
+from paddlecloud.pipelines.api import library, records
+from paddlecloud.pipelines.api.caller import Caller
+from paddlecloud.pipelines.api.replies import Refused
+from unit.kube.test_kube_client import Wire
+
+THERE = records.config_map("experiment", "e-1", library.DEFAULT_EXPERIMENT, "n")
+THERE["metadata"] |= {"uid": "u", "creationTimestamp": "2026-01-01T00:00:00Z"}
+NONE: dict[str, list[object]] = {"items": []}
+TAKEN = Response(409, json.dumps(already_exists("configmaps", "x").status()).encode())
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        ({"items": [THERE]},),
+        (NONE, THERE),
+        (NONE, TAKEN, {"items": [THERE]}),  # another request made it meanwhile
+    ],
+    ids=["there", "made", "made by another"],
+)
+async def test_the_default_experiment_is_found_or_made(answers: tuple[Response | dict[str, object], ...]) -> None:
+    caller = Caller(Client(Wire(*answers)), "kubeflow", lambda: "e-1", str)
+    assert (await library.default_experiment(caller, "n")).id == "e-1"
+
+
+@pytest.mark.parametrize("failing", ["named", "create"])
+async def test_a_refusal_that_means_something_else_is_passed_on(failing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A namespace with too many objects to read is no reason to make another one there."""
+    wire = Wire(NONE, NONE)
+
+    async def refuse(*_: object) -> None:
+        raise Refused(400, "delete some")
+
+    monkeypatch.setattr(library, failing, refuse)
+    with pytest.raises(Refused, match="delete some"):
+        await library.default_experiment(Caller(Client(wire), "kubeflow", str, str), "n")
+    assert len(wire.sent) == (0 if failing == "named" else 1)

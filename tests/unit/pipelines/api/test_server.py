@@ -1,0 +1,57 @@
+"""What the server answers where something takes too long: the body, or what the request asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.config import Config
+from paddlecloud.pipelines.api import routing, server
+from paddlecloud.pipelines.api.caller import Caller
+from paddlecloud.pipelines.api.routing import Request
+from unit.kube.test_kube_client import Wire
+
+HEADERS = {"Authorization": "Bearer token"}
+
+
+async def late(caller: Caller, request: Request) -> Any:
+    raise asyncio.TimeoutError
+
+
+@pytest.fixture
+async def url(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    monkeypatch.setattr(
+        server, "ROUTES", routing.compiled("/apis/x", [("GET", "/late", late), ("POST", "/late", late)])
+    )
+    served = server.PipelinesServer(Config("http://127.0.0.1:1"))
+    monkeypatch.setattr(served, "_caller", lambda _: Caller(Client(Wire()), "kubeflow", str, str))
+    port = await served.start("127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{port}/apis/x/late"
+    finally:
+        await served.stop()
+
+
+async def test_a_time_out_while_a_request_is_carried_out_is_not_taken_for_a_late_body(url: str) -> None:
+    async with aiohttp.ClientSession() as session, session.get(url, headers=HEADERS) as answer:
+        assert answer.status == 500
+        assert "its log has the reason" in (await answer.json())["message"]
+
+
+async def test_a_body_that_does_not_come_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "BODY_SECONDS", 0.05)
+    held = asyncio.Event()
+
+    async def body() -> AsyncIterator[bytes]:
+        yield b"{"
+        await held.wait()
+
+    async with aiohttp.ClientSession() as session, session.post(url, data=body(), headers=HEADERS) as answer:
+        assert answer.status == 504
+        assert "the body did not come" in (await answer.json())["message"]
+    held.set()
