@@ -26,7 +26,8 @@ class Result(Enum):
     SAME = "same"
     DIFFERS = "differs"
     UNJUDGED = "–"
-    """Real Argo did not complete it: it waits for a person, a network or an image that neither platform has."""
+    """Real Argo did not complete it: it waits for a person, a network or an image that neither platform has, or was not
+    over in time."""
 
 
 class Compared(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from .comparison import Compared, Result, compare
-from .verdict import Verdict
+from .verdict import DONE, LIMIT, Verdict
 
 ARGO = "3.7.18"
 _LONGEST = 160
@@ -58,10 +58,21 @@ def _head(found: list[Row]) -> Iterator[str]:
     yield ""
     yield f"Real Argo completes or refuses {judged} of {len(found)} there;"
     yield f"**{same} of them ({100 * same / max(judged, 1):.1f} %) end the same way here.**"
-    yield "The others wait for a person, a network, an image or a service that neither platform has."
+    yield from _others([row for row in found if not _judged(row)])
     yield ""
     yield "Images are stand-ins of this machine's programs on both platforms, and Python's dice are fixed. `refused` is"
     yield "an invalid workflow: Argo's controller ends it with an error, the embedded platform does not create it."
+
+
+def _others(found: list[Row]) -> Iterator[str]:
+    """Why real Argo judges nothing there, as far as the records say."""
+    outside = [row for row in found if row.real.outside]
+    late = [row for row in found if row.real.out_of_time]
+    here = [row for row in late if row.ours is not None and row.ours.phase in DONE]
+    yield f"Of the other {len(found)}, {len(outside)} need a network, an image or a service that neither platform has;"
+    yield f"{len(late)} were not over on real Argo after {LIMIT:.0f} s, the limit of a run ({len(here)} of them end here);"
+    rest = len(found) - len(outside) - len(late)
+    yield f"{rest} wait, with no pod that runs, for a person or for what their pods lack."
 
 
 def _tables(found: list[Row], reasons: Mapping[str, str]) -> Iterator[str]:
@@ -82,6 +93,8 @@ def _folder(name: str) -> str:
 def _line(row: Row, folder: str, reason: str) -> str:
     ours = "–" if row.ours is None else row.ours.phase
     note = row.compared.result.value
+    if row.compared.result is Result.UNJUDGED and row.real.out_of_time:
+        note += f": not over on real Argo after {LIMIT:.0f} s"
     if row.compared.result is not Result.SAME:
         note += f": {_shortened(reason or row.compared.difference)}"
     return f"| {row.name.removeprefix(folder + '/')} | {row.real.phase} | {ours} | {note} |"

@@ -21,13 +21,14 @@ from tools.s3 import S3Server
 
 from . import images
 from .runner import Platform
+from .verdict import LIMIT
 
 VOLUMES = 40
 """For claims on the fixture, which has no provisioner."""
 
 
 @contextmanager
-def embedded(*, at_once: int = 4, limit: float = 150, quiet: float = 20) -> Iterator[Platform]:
+def embedded(*, at_once: int = 4, limit: float = LIMIT, quiet: float = 20) -> Iterator[Platform]:
     pdc = [sys.executable, "-m", "paddlecloud.cli.main"]
     with tempfile.TemporaryDirectory(prefix="pdc-argo-", dir="/var/tmp") as folder:
         Path(folder).chmod(0o755)  # containers of other users run what lies in it
@@ -52,7 +53,7 @@ def embedded(*, at_once: int = 4, limit: float = 150, quiet: float = 20) -> Iter
             subprocess.run([*pdc, "down", *flags, "-y"], check=False, stdout=subprocess.DEVNULL)
 
 
-def fixture(kubeconfig: Path, *, at_once: int = 12, limit: float = 150, quiet: float = 40) -> Platform:
+def fixture(kubeconfig: Path, *, at_once: int = 12, limit: float = LIMIT, quiet: float = 40) -> Platform:
     """The running cluster, with the images, and volumes that claims without a class are bound to."""
     images.offer()
     client = Client(StdlibTransport(config.load(str(kubeconfig)), user_agent="argo-examples"))

@@ -11,7 +11,7 @@ import yaml
 from . import __main__ as program
 from . import catalogue, page, record
 from .comparison import Result, compare
-from .verdict import REFUSED, UNSERVED, Node, Verdict, judge, refusal
+from .verdict import LIMIT, REFUSED, UNSERVED, Node, Verdict, judge, refusal
 
 WORKFLOW = {"apiVersion": catalogue.GROUP, "kind": "Workflow", "metadata": {"generateName": "a-"}, "spec": {}}
 
@@ -91,8 +91,10 @@ def test_what_is_not_served_is_distinguished_from_what_is_invalid(message: str, 
     assert found.message.startswith(shown)
 
 
-def verdict(phase: str = "Succeeded", nodes: tuple[Node, ...] = (), message: str = "") -> Verdict:
-    return Verdict(phase, message, nodes, {})
+def verdict(
+    phase: str = "Succeeded", nodes: tuple[Node, ...] = (), message: str = "", seconds: float = 0.0, outside: str = ""
+) -> Verdict:
+    return Verdict(phase, message, nodes, {}, seconds, outside)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,29 @@ def test_the_page_counts_what_real_argo_completes() -> None:
     assert "**1 of them (50.0 %) end the same way here.**" in text
     assert "| b.yaml | Succeeded | Failed | differs: no such field |" in text
     assert "| c.yaml | Running | Pending | –: Running ≠ Pending |" in text
+
+
+def test_the_page_says_why_real_argo_judges_nothing() -> None:
+    real = {
+        "examples/a.yaml": verdict("Running", seconds=LIMIT),
+        "examples/b.yaml": verdict("Running", seconds=LIMIT),
+        "examples/c.yaml": verdict("Running", seconds=LIMIT - 1),
+        "examples/d.yaml": verdict("Failed", outside="no such host"),
+        "examples/e.yaml": verdict("Running", seconds=LIMIT, outside="ImagePullBackOff"),
+        "examples/f.yaml": verdict("Failed", seconds=LIMIT),
+    }
+    ours = {**real, "examples/a.yaml": verdict()}
+    text = page.render(real, ours, {})
+    assert "Of the other 5, 2 need a network, an image or a service that neither platform has;" in text
+    assert "2 were not over on real Argo after 150 s, the limit of a run (1 of them end here);" in text
+    assert "1 wait, with no pod that runs, for a person or for what their pods lack." in text
+    assert "| a.yaml | Running | Succeeded | –: not over on real Argo after 150 s: Running ≠ Succeeded |" in text
+
+
+def test_at_least_95_percent_of_what_real_argo_judges_ends_the_same_way() -> None:
+    same, judged = page.share(page.rows(record.load(record.CLUSTER), record.load(record.EMBEDDED)))
+    assert judged > 300
+    assert same >= 0.95 * judged
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ REFUSED = "refused"
 """The embedded platform refuses at creation what Argo's controller ends with the phase Error."""
 UNSERVED = "not served"
 """Refused for a field that the embedded platform does not carry out."""
+LIMIT = 150.0
+"""Seconds after which a run of a case is left as it is."""
 _INVALID = ("invalid spec", "cannot unmarshall spec")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?( [+-]\d{4} UTC)?")
 _UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -47,6 +49,11 @@ class Verdict(NamedTuple):
     def judges(self) -> bool:
         """Whether it came to an end that another platform can be held to."""
         return self.phase in (*DONE, REFUSED) and not self.outside
+
+    @property
+    def out_of_time(self) -> bool:
+        """Whether it still ran at the limit, and nothing outside of this machine is known to keep it."""
+        return self.phase not in (*DONE, REFUSED, UNSERVED) and not self.outside and self.seconds >= LIMIT
 
 
 def judge(workflow: Object, seconds: float) -> Verdict:
