@@ -70,7 +70,8 @@ def _others(found: list[Row]) -> Iterator[str]:
     late = [row for row in found if row.real.out_of_time]
     here = [row for row in late if row.ours is not None and row.ours.phase in DONE]
     yield f"Of the other {len(found)}, {len(outside)} need a network, an image or a service that neither platform has;"
-    yield f"{len(late)} were not over on real Argo after {LIMIT:.0f} s, the limit of a run ({len(here)} of them end here);"
+    ended = f"({len(here)} of them end here)"
+    yield f"{len(late)} were not over on real Argo after {LIMIT:.0f} s, the limit of a run {ended};"
     rest = len(found) - len(outside) - len(late)
     yield f"{rest} wait, with no pod that runs, for a person or for what their pods lack."
 
