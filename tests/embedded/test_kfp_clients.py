@@ -31,6 +31,18 @@ def pipe(msg: str = "hello"):
 compiler.Compiler().compile(pipe, "two.yaml")
 """
 SPECS = {1: PIPELINE_1, 2: PIPELINE_2}
+ARTIFACT = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {{name: {name}}}
+spec:
+  entrypoint: main
+  artifactGC: {{strategy: {strategy}}}
+  templates:
+  - name: main
+    container: {{image: busybox, command: [sh, -c, "printf hello > /tmp/made"]}}
+    outputs: {{artifacts: [{{name: made, path: /tmp/made, archive: {{none: {{}}}}}}]}}
+"""
 
 
 @pytest.fixture
@@ -181,6 +193,80 @@ def test_kfp_1_terminates_a_run_and_its_wait_ends(kfp_api: PipelinesAddress) -> 
     assert found == "Failed"
 
 
+def test_kfp_2_terminates_a_run_and_its_wait_ends(kfp_api: PipelinesAddress) -> None:
+    found = kfp_api.run(
+        2,
+        """
+        @dsl.container_component
+        def sleep():
+            return dsl.ContainerSpec(image="busybox", command=["sleep", "600"])
+        @dsl.pipeline(name="long")
+        def pipe():
+            sleep()
+        made = client.create_run_from_pipeline_func(pipe, arguments={})
+        client.terminate_run(made.run_id)
+        ended = client.wait_for_run_completion(made.run_id, timeout=60)
+        client.terminate_run(made.run_id)  # one that has ended stays as it is
+        show([ended.state, client.get_run(made.run_id).state])
+        """,
+    )
+    assert found == ["FAILED", "FAILED"]
+
+
+def test_kfp_2_sees_a_failure_and_retries_it_from_the_step_that_failed(kfp_api: PipelinesAddress) -> None:
+    found = kfp_api.run(
+        2,
+        """
+        @dsl.container_component
+        def step(text: str):
+            return dsl.ContainerSpec(image="busybox", command=["sh", "-c", 'test "$0" != fail'], args=[text])
+        @dsl.pipeline(name="fails")
+        def pipe():
+            first = step(text="begin")
+            step(text="fail").after(first)
+        made = client.create_run_from_pipeline_func(pipe, arguments={}, enable_caching=False)
+        def steps():
+            details = client.get_run(made.run_id).run_details.task_details
+            return {task.display_name: task for task in details if task.display_name in ("step", "step-2")}
+        failed = client.wait_for_run_completion(made.run_id, timeout=60)
+        before = steps()
+        client._run_api.run_service_retry_run(made.run_id)
+        again = client.wait_for_run_completion(made.run_id, timeout=60)
+        after = steps()
+        show([failed.state, failed.error.message, again.state, {name: task.state for name, task in after.items()},
+              before["step"].start_time == after["step"].start_time])
+        """,
+    )
+    assert found == [
+        "FAILED", "step-2: main: Error (exit code 1)", "FAILED", {"step": "SUCCEEDED", "step-2": "FAILED"}, True,
+    ]  # fmt: skip
+
+
+def test_kfp_1_reads_an_artifact_of_a_step_and_one_that_was_deleted_is_not_found(
+    kfp_api: PipelinesAddress, kubectl: Kubectl, namespace: str
+) -> None:
+    for name, strategy in (("kept", "Never"), ("dropped", "OnWorkflowCompletion")):
+        kubectl("create", "-f", "-", input=ARTIFACT.format(name=name, strategy=strategy))
+        until(lambda name=name: read(kubectl, f"workflow/{name}").get("status", {}).get("phase"), "Succeeded")
+    found = kfp_api.run(
+        1,
+        """
+        import base64, time
+        runs = {run.name: run.id for run in client.list_runs(namespace=given["namespace"]).runs}
+        kept = client.runs.read_artifact(runs["kept"], "kept", "made").data
+        other = refusal(lambda: client.runs.read_artifact(runs["kept"], "kept", "other"))
+        for _ in range(200):
+            gone = refusal(lambda: client.runs.read_artifact(runs["dropped"], "dropped", "made"))
+            if gone:
+                break
+            time.sleep(0.1)
+        show([base64.b64decode(kept).decode(), other[:2], gone[:2]])
+        """,
+        namespace=namespace,
+    )
+    assert found == ["hello", [404, 5], [404, 5]]
+
+
 @pytest.mark.parametrize("generation", [1, 2])
 def test_a_pipeline_is_uploaded_with_versions_found_by_name_listed_and_deleted(
     kfp_api: PipelinesAddress, generation: int
@@ -225,6 +311,33 @@ show([[run.status, run.pipeline_spec.pipeline_id == made.id, run.pipeline_spec.p
 """,
     )
     assert found == [["Succeeded", True, "x"], ["Succeeded", True, "hello"]]
+
+
+def test_kfp_2_runs_an_uploaded_pipeline_by_its_id_and_by_a_versions_id(kfp_api: PipelinesAddress) -> None:
+    found = kfp_api.run(
+        2,
+        PIPELINE_2
+        + """
+made = client.upload_pipeline("two.yaml", "by id, kfp 2")
+version = client.upload_pipeline_version("two.yaml", "second", pipeline_id=made.pipeline_id)
+experiment = client.create_experiment("by id, kfp 2").experiment_id
+def by_pipeline(own):  # the client itself wants a version, its API does not
+    reference = kfp_server_api.V2beta1PipelineVersionReference(pipeline_id=own)
+    return client._run_api.run_service_create_run(run=kfp_server_api.V2beta1Run(
+        experiment_id=experiment, display_name="job", pipeline_version_reference=reference,
+        runtime_config=kfp_server_api.V2beta1RuntimeConfig(parameters={"msg": "x"})))
+runs = [by_pipeline(made.pipeline_id),
+        client.run_pipeline(experiment, "job", pipeline_id=made.pipeline_id, version_id=version.pipeline_version_id)]
+ended = [client.wait_for_run_completion(run.run_id, timeout=60) for run in runs]
+of = [run.pipeline_version_reference for run in ended]
+show([[run.state for run in ended], [each.pipeline_id == made.pipeline_id for each in of],
+      [each.pipeline_version_id == version.pipeline_version_id for each in of],
+      [run.runtime_config.parameters["msg"] for run in ended],
+      refusal(lambda: client.run_pipeline(experiment, "job", "two.yaml", pipeline_root="s3://elsewhere"))[:2],
+      refusal(lambda: by_pipeline("nothing"))[0]])
+""",
+    )
+    assert found == [["SUCCEEDED", "SUCCEEDED"], [True, True], [True, True], ["x", "hello"], [400, 3], 404]
 
 
 @pytest.mark.parametrize("generation", [1, 2])
