@@ -102,6 +102,17 @@ def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) ->
     assert (code, "✗ second" in out) == (OK, True)
 
 
+def test_a_run_with_an_image_that_nobody_has_is_refused_before_its_first_step(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    second = "- {name: train, container: {image: example.com/trainer:3}}"
+    file.write_text(f"{WORKFLOW}  {second}\n")
+    code, _, err = run("run", str(file))
+    assert code == INVALID
+    assert "spec.templates[2].container.image: Invalid value: step 'train': no recipe answers for image \"exam" in err
+    assert "pdc image build -f image.yaml -t example.com/trainer:3" in err
+    assert names_of(run) == []
+
+
 def test_a_step_that_missed_the_cache_says_what_was_different(
     run: Run, kubectl: Kubectl, namespace: str, tmp_path: Path
 ) -> None:

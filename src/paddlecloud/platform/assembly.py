@@ -6,6 +6,7 @@ Each part has a client of its own under its own account, so that RBAC binds it a
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import os
 import re
@@ -45,6 +46,7 @@ from paddlecloud.local.workflow.artifacts import driver as artifact_volumes
 from paddlecloud.local.workflow.artifacts.driver import ArtifactDriver
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.controller import Workflows
+from paddlecloud.local.workflow.image_validation import judge_images
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.platform import chart, fingerprint
@@ -96,8 +98,9 @@ class EmbeddedPlatform:
         self._workloads = Workloads(control_plane)
         self._knative = Knative(control_plane, warm=lambda image: self._kubelet.keep_warm(image))
         self._artifacts = Repository(control_plane.data / "artifacts")
-        programs = ImageStore(folders=self._recipes).program
-        self._workflows = Workflows(control_plane, self._artifacts, programs)
+        images = ImageStore(folders=self._recipes)
+        self._workflows = Workflows(control_plane, self._artifacts, images.program)
+        control_plane.admission.policies.append(functools.partial(judge_images, obstacle=images.obstacle))
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(
             control_plane.client(SCHEDULER, user_agent="scheduler"), self._watches, clock=self._clock

@@ -146,7 +146,7 @@ class ImageStore:
     def program(self, image: str) -> Program | None:
         """What a container of an image runs by itself, also before the image is built; None where no recipe answers.
 
-        The one question that comes from several threads: those that decide about workflows.
+        Threads that decide about workflows ask this and the next question.
         """
         with self._asking:
             recipe = self.find(image)
@@ -158,6 +158,16 @@ class ImageStore:
             except (RecipeError, ImageUnavailable):
                 return None
             return Program(plan.entrypoint, plan.cmd)
+
+    def obstacle(self, image: str) -> str:
+        """Why no pod can have an image, and what to do; empty where a recipe, or this machine, answers for it."""
+        with self._asking:
+            if self.find(image) is not None:
+                return ""
+            try:
+                return "" if self._host_image(image) else self._no_recipe(image)
+            except ImageUnavailable as error:
+                return str(error)
 
     def _host_image(self, image: str) -> Environment | None:
         reference = parse_reference(image)

@@ -304,6 +304,26 @@ def test_what_an_image_runs_is_known_before_it_is_built(store: ImageStore, recip
     assert store.program("example.com/unknown:v1") is None
 
 
+@pytest.mark.parametrize("image", ["busybox", "example.com/known:v1"])
+def test_an_image_that_a_recipe_or_the_machine_answers_for_has_no_obstacle(
+    store: ImageStore, recipes: Path, image: str
+) -> None:
+    write_recipe(recipes, "known")
+    assert store.obstacle(image) == ""
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        ("example.com/unknown:v1", 'no recipe answers for image "example.com/unknown:v1"'),
+        ("paddlecloud/paddle:3.9", 'did you mean "paddlecloud/paddle:3.3"?'),
+        ("python:3.1", "3.1"),
+    ],
+)
+def test_the_obstacle_of_another_image_is_what_its_pod_would_be_told(store: ImageStore, image: str, said: str) -> None:
+    assert said in store.obstacle(image)
+
+
 def test_while_one_thread_reads_the_recipes_another_waits_for_them(
     store: ImageStore, recipes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
