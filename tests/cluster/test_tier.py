@@ -49,6 +49,23 @@ def test_the_conformance_part_is_counted_by_its_own_record() -> None:
     assert tier.conformance_counts(kept) == {"passed": 1, "skipped": 1}
 
 
+def test_the_conformance_part_starts_no_cluster_and_is_noted_when_it_is_green(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(tier, "_python", lambda module, **env: done.append(module) or 0)
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: done.append("cluster"))
+    monkeypatch.setattr(tier, "note", lambda name, counts, seconds: done.append(f"{name}: {sorted(counts)}"))
+    assert tier.run_part("e2e") == 0
+    assert done == ["e2e", "e2e: ['passed', 'skipped']"]
+
+
+def test_generated_requests_are_more_in_the_full_tier(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str | None] = []
+    monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: seen.append(env.get("PDC_VERDICTS")) or 1)
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
+    assert tier.run_part("api") == 1
+    assert seen == ["10000"]
+
+
 def test_the_page_shows_where_each_part_was_last_green() -> None:
     assert tier.PAGE.read_text(encoding="utf-8") == tier.render(tier.load_seen()), "run `make test-cluster PART=NAME`"
     seen = {"data": {"commit": "abc1234", "date": "2026-01-02", "passed": 7, "skipped": 1, "minutes": 9.5}}
