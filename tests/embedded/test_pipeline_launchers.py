@@ -99,18 +99,32 @@ def test_a_stopped_step_deletes_what_it_started(launcher: Any, kubectl: Kubectl)
     until(lambda: names(kubectl, "paddlejobs.batch.paddlepaddle.org"), [])
 
 
-@pytest.mark.parametrize("kind", ["paddlejob", "samplejob", "sampleset", "elasticserving"])
-def test_deleting_what_is_not_there_is_done(kind: str, launcher: Any) -> None:
+TRAINING = ["--project", "PaddleOCR", "--image", "ocr:1", "--config_path", "configs/det.yml", "--dataset", "words",
+            "--pvc_name", "task", "--worker_replicas", "1", "--use_visualdl", "True"]  # fmt: skip
+DELETIONS = {
+    "paddlejob": (["--worker", "{}"], ["PaddleJob"]),
+    "samplejob": (["--type", "sync", "--sampleSetRef", '{"name": "x"}'], ["SampleJob"]),
+    "sampleset": ([], ["SampleSet"]),
+    "elasticserving": (["--default", "{}"], ["PaddleService"]),
+    "visualdl": (["--pvc_name", "task", "--mount_path", "/mnt", "--logdir", "/mnt/log"], ["Service", "Deployment"]),
+    "dataset": (["--source_uri", "bos://a/b", "--source_secret", "s"], ["SampleJob", "SampleJob"]),
+    "training": (TRAINING, ["Job", "Job", "PaddleJob", "Deployment", "Service"]),
+    "modelhub": (["--model_name", "det", "--pvc_name", "task"], ["Job"]),
+    "serving": (["--image", "serving:1", "--model_name", "det"], ["PaddleService"]),
+}
+"""Launchers: the flags that they need, and the kinds of what they delete."""
+
+
+@pytest.mark.parametrize("name", DELETIONS)
+def test_deleting_what_is_not_there_is_done(name: str, launcher: Any, kubectl: Kubectl) -> None:
     """The original's launchers failed, or waited for ever."""
-    flags = {
-        "paddlejob": ["--worker", "{}"],
-        "samplejob": ["--type", "sync", "--sampleSetRef", '{"name": "x"}'],
-        "sampleset": [],
-        "elasticserving": ["--default", "{}"],
-    }[kind]
-    code, output = finished(launcher(kind, "--name", "absent", "--action", "delete", *flags))
+    flags, kinds = DELETIONS[name]
+    code, output = finished(launcher(name, "--name", "absent", "--action", "delete", *flags))
     assert code == 0, output
-    assert "does not exist" in output
+    absent = [line.split()[0] for line in output.splitlines() if line.endswith("does not exist")]
+    assert sorted(absent) == sorted(kinds), output
+    for kind in ("jobs", "deployments", "services", "paddlejobs.batch.paddlepaddle.org", "samplejobs"):
+        assert names(kubectl, kind) == []
 
 
 def test_create_refuses_what_exists_and_apply_replaces_it(launcher: Any, kubectl: Kubectl) -> None:
