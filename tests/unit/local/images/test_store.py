@@ -320,7 +320,9 @@ def test_an_image_that_a_recipe_or_the_machine_answers_for_has_no_obstacle(
         ("python:3.1", "3.1"),
     ],
 )
-def test_the_obstacle_of_another_image_is_what_its_pod_would_be_told(store: ImageStore, image: str, said: str) -> None:
+def test_the_obstacle_of_another_image_is_the_message_that_its_pod_would_get(
+    store: ImageStore, image: str, said: str
+) -> None:
     assert said in store.obstacle(image)
 
 
