@@ -65,7 +65,9 @@ async def test_the_content_is_read_from_the_platform_or_from_the_workflow() -> N
     ],
     ids=["deleted", "a cluster", "a cluster that refuses", "no such artifact", "no such node"],
 )
-async def test_what_cannot_be_read_is_told_apart(wire: Wire, where: dict[str, str], status: int, sentence: str) -> None:
+async def test_each_reason_why_nothing_can_be_read_has_its_own_status(
+    wire: Wire, where: dict[str, str], status: int, sentence: str
+) -> None:
     with pytest.raises(Refused, match=sentence) as refused:
         await read(wire, **where)
     assert refused.value.status == status
