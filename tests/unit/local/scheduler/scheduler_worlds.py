@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hypothesis import strategies as st
-from scheduler_things import group, node, pod, queue
 
 from paddlecloud.kube.resource import Object
+from unit.local.scheduler.scheduler_things import group, node, pod, queue
 
 APPS = ("x", "y")
 TAINT = {"key": "special", "effect": "NoSchedule"}

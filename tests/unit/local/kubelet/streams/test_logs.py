@@ -1,0 +1,275 @@
+"""Logs on disk and back: exact bytes, rotation without loss of order, and following without polling."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import PATIENCE
+from paddlecloud.kube.clock import parse_rfc3339
+from paddlecloud.local.kubelet.pod.model import EXITED, Run
+from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.termination_message import termination_message
+from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
+from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance
+from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_end, read_log
+from unit.local.kubelet.conftest import ShimHarness
+
+NOON = parse_rfc3339("2026-11-15T12:00:00Z")
+
+
+def read(path: Path, **options: object) -> str:
+    async def whole() -> bytes:
+        wanted = LogOptions(**options)  # type: ignore[arg-type]
+        return b"".join([piece async for piece in read_log(path, wanted, pod_dir=path.parent, ended=lambda: True)])
+
+    return asyncio.run(whole()).decode()
+
+
+@given(st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\r", b"\n")), max_size=8))
+def test_what_was_written_is_read_back_byte_for_byte(chunks: list[bytes]) -> None:
+    text = b"".join(format_chunk(b"stdout", chunk, NOON) for chunk in chunks if chunk)
+    assert Formatter(LogOptions()).format(text.split(b"\n")[:-1]) == b"".join(chunks)
+
+
+def test_lines_carry_time_and_stream_in_the_format_of_container_runtimes() -> None:
+    assert format_chunk(b"stderr", b"a\nb", NOON + 0.25) == (
+        b"2026-11-15T12:00:00.250000000Z stderr F a\n2026-11-15T12:00:00.250000000Z stderr P b\n"
+    )
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    for number in range(1, 6):
+        file.write(format_chunk(b"stderr" if number == 3 else b"stdout", b"line %d\n" % number, NOON + number))
+    file.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers"),
+    [
+        ({}, [1, 2, 3, 4, 5]),
+        ({"tail": 2}, [4, 5]),
+        ({"tail": 0}, []),
+        ({"tail": 99}, [1, 2, 3, 4, 5]),
+        ({"since": NOON + 4}, [4, 5]),
+        ({"since": NOON + 2, "tail": 1}, [5]),
+        ({"stream": "Stderr"}, [3]),
+    ],
+)
+def test_what_the_options_choose(log: Path, options: dict[str, object], numbers: list[int]) -> None:
+    assert read(log, **options) == "".join(f"line {number}\n" for number in numbers)
+
+
+def test_timestamps_and_byte_limits(log: Path) -> None:
+    assert read(log, timestamps=True, tail=1) == "2026-11-15T12:00:05.000000000Z line 5\n"
+    assert read(log, limit_bytes=9) == "line 1\nli"
+
+
+def test_rotation_keeps_the_newest_and_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=1000, max_files=3)
+    for number in range(200):
+        file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+    file.close()
+    kept = [int(line) for line in read(path).split()]
+    assert kept == list(range(kept[0], 200))
+    assert len(kept) > 50
+    assert sum(piece.stat().st_size for piece in path.parent.iterdir()) <= 3000
+    assert [int(line) for line in read(path, tail=40).split()] == list(range(160, 200))
+
+
+@pytest.mark.parametrize("room", [0, 10, 45, 46, 47, 48, 49, 50, 51, 60, 96, 97, 98])
+def test_a_full_disk_costs_lines_and_the_log_says_how_much(tmp_path: Path, room: int) -> None:
+    """Wherever in a line the disk took no more."""
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    lines = [format_chunk(b"stdout", b"line %d\n" % number, NOON) for number in range(4)]
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        for line in lines[:3]:
+            file.write(line)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    file.write(lines[3])
+    file.close()
+    lost = sum(map(len, lines[:3])) - room
+    whole, _, rest = read(path).rpartition(f"[{lost} bytes of output are missing: the disk was full]\n")
+    assert rest == "line 3\n"
+    assert "line 0\nline 1\nline 2\n".startswith(whole.rstrip("\n"))
+
+
+async def collect(stream: AsyncIterator[bytes], into: list[bytes]) -> None:
+    into.extend([data async for data in stream])
+
+
+async def test_following_goes_through_rotations_to_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    done = False
+    file = LogFile(str(path), max_bytes=500, max_files=50)
+    seen: list[bytes] = []
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    for number in range(100):
+        file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+        if number % 10 == 0:
+            await asyncio.sleep(0)
+    file.close()
+    done = True
+    (tmp_path / "status.json").write_text("{}")  # what a shim does when a container ended
+    await asyncio.wait_for(reading, PATIENCE)
+    assert b"".join(seen).split() == [b"%d" % number for number in range(100)]
+
+
+async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "c" / "0.log"
+    path.parent.parent.mkdir()
+    seen: list[bytes] = []
+    done = False
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    await asyncio.sleep(0)
+    file = LogFile(str(path))
+    file.write(format_chunk(b"stdout", b"late\n", NOON))
+    file.close()
+    done = True
+    (tmp_path / "status.json").write_text("{}")
+    await asyncio.wait_for(reading, PATIENCE)
+    assert seen == [b"late\n"]
+
+
+async def test_who_follows_from_now_on_misses_nothing_of_it(log: Path) -> None:
+    loop = asyncio.get_running_loop()
+    busy = [loop.run_in_executor(None, time.sleep, 0.2) for _ in range(64)]  # no thread is free to look for a place
+    done = False
+    stream = read_log(log, LogOptions(follow=True, tail=0), pod_dir=log.parents[1], ended=lambda: done)
+    first = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    file = LogFile(str(log))
+    file.write(format_chunk(b"stdout", b"now\n", NOON))
+    file.close()
+    assert await asyncio.wait_for(first, PATIENCE) == b"now\n"
+    done = True
+    await stream.aclose()
+    await asyncio.gather(*busy)
+
+
+async def test_a_flood_of_output_is_bounded_on_disk_and_does_not_stop_the_container(shims: ShimHarness) -> None:
+    root = shims.pod_dir()
+    runtime = await shims.spawn(root)
+    spec = shims.container(root, "yes a-line-of-some-length | head -c 30000000; echo last")
+    await runtime.start(spec._replace(log_max_bytes=1_000_000, log_max_files=2))
+    assert (await shims.exited(runtime))["exit_code"] == 0
+    path = root / "logs" / "main" / "0.log"
+    assert sum(piece.stat().st_size for piece in path.parent.iterdir()) < 3_000_000
+    assert (await asyncio.to_thread(read, path, tail=1)).endswith("last\n")
+
+
+async def test_all_who_follow_share_one_inotify_instance_and_each_notices_its_own(tmp_path: Path) -> None:
+    def instances() -> int:
+        return sum(
+            os.readlink(entry) == "anon_inode:inotify"
+            for entry in Path("/proc/self/fd").iterdir()
+            if entry.is_symlink()
+        )
+
+    before = instances()
+    folders = [tmp_path / f"{number % 100}" for number in range(300)]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    watches = [Watch(str(folder)) for folder in folders]
+    try:
+        assert instances() - before == 1
+        (folders[7] / "new").write_text("x")
+        await asyncio.wait_for(asyncio.gather(watches[7].wait(), watches[107].wait()), PATIENCE)
+        quiet = asyncio.ensure_future(watches[8].wait())
+        (folders[9] / "new").write_text("x")
+        await asyncio.wait_for(watches[9].wait(), PATIENCE)
+        assert not quiet.done()
+        watches.pop(109).close()
+        (folders[9] / "newer").write_text("x")
+        await asyncio.wait_for(watches[9].wait(), PATIENCE)
+        quiet.cancel()
+    finally:
+        for watch in watches:
+            watch.close()
+    assert instances() == before
+
+
+async def test_where_the_user_has_no_more_instances_a_log_is_followed_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Instance, "shared", lambda: None)
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path))
+    done = False
+    seen: list[bytes] = []
+    stream = read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: done)
+    reading = asyncio.create_task(collect(stream, seen))
+    await asyncio.sleep(0)
+    file.write(format_chunk(b"stdout", b"later\n", NOON))
+    file.close()
+    done = True
+    await asyncio.wait_for(reading, PATIENCE)
+    assert seen == [b"later\n"]
+
+
+async def test_a_log_of_which_no_line_is_asked_for_holds_up_nobody(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    path.write_bytes(format_chunk(b"stdout", b"x\n" * 500_000, NOON))
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(others())
+    for options in (LogOptions(since=NOON + 1), LogOptions(tail=499_999, since=NOON + 1)):
+        turns = 0
+        assert [data async for data in read_log(path, options, pod_dir=tmp_path, ended=lambda: True)] == []
+        assert turns > 2
+    beside.cancel()
+
+
+def test_the_end_of_a_log_is_read_from_its_end_over_rotated_files(tmp_path: Path) -> None:
+    path = tmp_path / "0.log"
+    lines = [format_chunk(b"stdout", b"line %d\n" % number, NOON) for number in range(10)]
+    path.with_name("0.log.1").write_bytes(b"".join(lines[:6]))
+    path.write_bytes(b"".join(lines[6:]))
+    assert read_end(path, 1 << 20).decode() == read(path)
+    assert read_end(path, 7 * len(lines[0])).decode() == "".join(f"line {number}\n" for number in range(3, 10))
+    assert read_end(path, 3 * len(lines[0]) + 5).decode() == "".join(f"line {number}\n" for number in range(7, 10))
+    assert read_end(tmp_path / "none.log", 100) == b""
+
+
+def test_a_message_from_a_long_log_reads_only_its_end(tmp_path: Path) -> None:
+    paths = PodPaths(tmp_path)
+    log = paths.log("c", 0)
+    log.parent.mkdir(parents=True)
+    with log.open("wb") as file:
+        file.truncate(1 << 40)  # a sparse file: more than anybody could read
+        file.seek(0, os.SEEK_END)
+        file.write(b"\n")
+        for number in range(100):
+            file.write(format_chunk(b"stdout", b"line %d\n" % number, NOON))
+        file.write(format_chunk(b"stdout", b"ValueError: no\n", NOON))
+    run = Run(0, EXITED, created=NOON, started=NOON, finished=NOON, exit_code=1)
+    container = {"name": "c", "terminationMessagePolicy": "FallbackToLogsOnError"}
+    message = termination_message(container, run, paths)
+    assert message.splitlines() == [*(f"line {number}" for number in range(21, 100)), "ValueError: no"]
+    log.write_bytes(b"".join(format_chunk(b"stdout", b"a" * 60_000, NOON) for _ in range(20)))
+    assert termination_message(container, run, paths) == "a" * 2048, "one long line, of which the end is shown"
