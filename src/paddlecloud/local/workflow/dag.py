@@ -28,11 +28,11 @@ from paddlecloud.local.workflow.nodes import (
 )
 from paddlecloud.local.workflow.observation import end_daemons
 from paddlecloud.local.workflow.outputs import of_template
-from paddlecloud.local.workflow.references import continues_on, resolved
+from paddlecloud.local.workflow.references import continues_on, not_begun, resolved
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import Template, TemplateError
 from paddlecloud.local.workflow.variables import UnresolvedVariable
-from paddlecloud.local.workflow.when import BadCondition, holds
+from paddlecloud.local.workflow.when import BadCondition
 
 if TYPE_CHECKING:
     from paddlecloud.local.workflow.operation import Operation
@@ -177,6 +177,8 @@ class _Dag:
         found = self._nodes.find(full)
         if found is None or not (is_over(found) or self._operation.is_under_way(found)):
             self._proceed(name, task, full, found)
+        elif is_over(found):
+            self._operation.note_end(found, task, self._place)
         for node in self._members_of(task, full):
             self._carry_out_hooks(name, node)
 
@@ -254,18 +256,9 @@ class _Dag:
 
     def _member(self, task: Task, full: str, connect: Any) -> None:
         found = self._nodes.find(full)
-        if found is None:
-            try:
-                proceeds = holds(task.get("when", ""))
-            except BadCondition as why:
-                self._nodes.add(full, "Skipped", ERROR, boundary=self._node["id"], message=str(why))
-                connect(full)
-                return
-            if not proceeds:
-                reason = f"when '{task['when']}' evaluated false"
-                self._nodes.add(full, "Skipped", SKIPPED, boundary=self._node["id"], message=reason)
-                connect(full)
-                return
+        if found is None and not_begun(self._nodes, full, task, self._node["id"]) is not None:
+            connect(full)
+            return
         made = self._operation.execute(full, task, task.get("arguments") or {}, self._place)
         if made is not None and found is None:
             connect(full)
@@ -333,11 +326,5 @@ class _Dag:
                 continue
             if node["type"] == "TaskGroup":
                 scope.add_loop(prefix, self._nodes.children(node))
-            scope.add_node(prefix, node, self._declared(name))
+            scope.add_node(prefix, node, self._place.library.declared(self._tasks[name]))
         return scope
-
-    def _declared(self, name: str) -> Template | None:
-        try:
-            return self._place.library.find(self._tasks[name])[0]
-        except TemplateError:
-            return None

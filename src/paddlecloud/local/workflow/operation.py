@@ -1,7 +1,7 @@
 """One pass over a workflow: from its entrypoint down, what is due is begun and what is over is noted.
 
 The tree of nodes is walked anew in each pass, as Argo's operator does; a node that is over is not entered again. What a
-template of each kind does is in `steps`, `dag`, `pods`; retries in `retries`.
+template of each kind does is in `steps.py`, `dag.py`, `suspension.py` and, for those with a pod, `pod.py`.
 """
 
 from __future__ import annotations
@@ -143,8 +143,7 @@ class Operation:
         """Carry out the template that a step, task or hook names. None: its turn has not come (parallelism)."""
         node = self.nodes.find(name)
         if node is not None and is_over(node) and not node.get("daemoned"):
-            if self.metering.ended_now(node):
-                self._meter(name, holder, place)
+            self.note_end(node, holder, place)
             return node
         if node is None and self.has_begun_enough():
             return None
@@ -155,7 +154,7 @@ class Operation:
         try:
             return self._execute(name, holder, arguments, place, **flags)
         except TooLarge:
-            raise  # the whole workflow is
+            raise  # it ends the whole workflow, not one node
         except NOT_CARRIED_OUT as why:
             self.errors[name] = str(why)
             return self.fail(name, holder, place, str(why))
@@ -193,13 +192,10 @@ class Operation:
             return self._attempts(node, ready, kind, holder, library, place)
         return self._carry_out(name, ready, kind, holder, library, place, **flags)
 
-    def _meter(self, name: str, holder: Holder, place: Place) -> None:
-        """The metrics of a node that was observed to be over."""
-        try:
-            template, _ = place.library.find(holder)
-        except TemplateError:
-            return  # it was deleted while its node ran
-        self.metering.note(node_id(self.name, name), with_defaults(template, self.spec.get("templateDefaults") or {}))
+    def note_end(self, node: Node, holder: Holder, place: Place) -> None:
+        """The metrics of a node that was observed to be over in this pass are due."""
+        if self.metering.ended_now(node) and (template := place.library.declared(holder)) is not None:
+            self.metering.note(node["id"], with_defaults(template, self.spec.get("templateDefaults") or {}))
 
     def has_begun_enough(self) -> bool:
         """The rest is for the next pass. At least one node is begun in each: nothing waits for ever."""
@@ -345,8 +341,6 @@ class Operation:
         if kind in ("container", "script", "containerSet") and self._is_result_named(holder, place):
             template = {**template, "capturesResult": True}
         if node is None:
-            if kind not in NODE_TYPES:
-                raise TemplateError(f"template {template.get('name', '')}: {kind} is not served")
             described = described_by(holder, place, template)
             phase = PENDING if kind in POD_KINDS else RUNNING
             node = self.nodes.add(name, NODE_TYPES[kind], phase, boundary=place.boundary, **described, **flags)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.local.workflow.loops import is_loop
-from paddlecloud.local.workflow.nodes import ERROR, FAILED
+from paddlecloud.local.workflow.nodes import ERROR, FAILED, SKIPPED, Node, Nodes
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.local.workflow.variables import substitute, substitute_text, unresolved
@@ -51,6 +51,17 @@ def _is_absent(value: Any, scope: Scope) -> bool:
         return False
     name = value[2:-2].strip()
     return name in scope.variables and scope.variables[name] is None
+
+
+def not_begun(nodes: Nodes, name: str, step: Step, boundary: str) -> Node | None:
+    """The new node of a step whose `when` is false, or is no condition; None for one that is to be carried out."""
+    try:
+        if holds(step.get("when", "")):
+            return None
+    except BadCondition as why:
+        return nodes.add(name, "Skipped", ERROR, boundary=boundary, message=str(why))
+    reason = f"when '{step['when']}' evaluated false"
+    return nodes.add(name, "Skipped", SKIPPED, boundary=boundary, message=reason)
 
 
 def continues_on(step: Step, phase: str) -> bool:

@@ -10,11 +10,11 @@ from paddlecloud.local.workflow.loops import expanded
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, RUNNING, SKIPPED, SUCCEEDED, Node, has_failed, is_over
 from paddlecloud.local.workflow.observation import end_daemons
 from paddlecloud.local.workflow.outputs import of_template
-from paddlecloud.local.workflow.references import Step, continues_on, resolved
+from paddlecloud.local.workflow.references import Step, continues_on, not_begun, resolved
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import Template, TemplateError
 from paddlecloud.local.workflow.variables import UnresolvedVariable
-from paddlecloud.local.workflow.when import BadCondition, holds
+from paddlecloud.local.workflow.when import BadCondition
 
 if TYPE_CHECKING:
     from paddlecloud.local.workflow.operation import Operation
@@ -76,18 +76,11 @@ def _add_to_scope(operation: Operation, scope: Scope, group: Node, step: Step, p
     nodes, prefix = operation.nodes, f"steps.{step['name']}"
     one = nodes.find(f"{group['name']}.{step['name']}")
     if one is not None:
-        scope.add_node(prefix, one, _declared(step, place))
+        scope.add_node(prefix, one, place.library.declared(step))
         return
     stem = f"{group['name']}.{step['name']}("
     scope.add_loop(prefix, [each for each in nodes.children(group) if each["name"].startswith(stem)])
     scope.variables[f"{prefix}.status"] = group["phase"]
-
-
-def _declared(step: Step, place: Place) -> Template | None:
-    try:
-        return place.library.find(step)[0]
-    except TemplateError:
-        return None
 
 
 def _carry_out_group(operation: Operation, group: Node, steps: list[Step], scope: Scope, place: Place) -> None:
@@ -106,15 +99,13 @@ def _carry_out_group(operation: Operation, group: Node, steps: list[Step], scope
     for step in members:
         name = f"{group['name']}.{step['name']}"
         by_name[name] = step
-        try:
-            made = _begin(operation, group, name, step, place)
-        except BadCondition as why:
-            nodes.add(name, "Skipped", ERROR, boundary=place.boundary, message=str(why))
-            nodes.connect(group, name)
-            nodes.mark(group, ERROR, str(why))
-            return
+        skipped = not_begun(nodes, name, step, place.boundary) if nodes.find(name) is None else None
+        made = skipped or _execute(operation, name, step, place)
         if made is not None:
             nodes.connect(group, name)
+        if skipped is not None and has_failed(skipped):
+            nodes.mark(group, ERROR, skipped["message"])
+            return
         if name in operation.errors:  # what comes behind it does not begin
             message = f"step group deemed errored due to child {name} error: {operation.errors[name]}"
             nodes.mark(group, ERROR, message)
@@ -136,20 +127,17 @@ def _carry_out_group(operation: Operation, group: Node, steps: list[Step], scope
     nodes.mark(group, SUCCEEDED)
 
 
+def _execute(operation: Operation, name: str, step: Step, place: Place) -> Node | None:
+    found = operation.nodes.find(name)
+    if found is not None and is_over(found):
+        operation.note_end(found, step, place)
+        return found
+    return operation.execute(name, step, step.get("arguments") or {}, place)
+
+
 def _hooks_are_done(operation: Operation, child: Node, by_name: dict[str, Step], scope: Scope, place: Place) -> bool:
     step = by_name.get(child["name"], {})
     return hooks.are_done(operation, child, step, scope, place, f"steps.{step.get('name', '')}")
-
-
-def _begin(operation: Operation, group: Node, name: str, step: Step, place: Place) -> Node | None:
-    nodes = operation.nodes
-    found = nodes.find(name)
-    if found is not None and is_over(found):
-        return found
-    if not holds(step.get("when", "")):
-        reason = f"when '{step['when']}' evaluated false"
-        return found or nodes.add(name, "Skipped", SKIPPED, boundary=place.boundary, message=reason)
-    return operation.execute(name, step, step.get("arguments") or {}, place)
 
 
 def _members(operation: Operation, group: Node, step: Step, scope: Scope) -> list[Step]:

@@ -76,6 +76,13 @@ class Library:
             return self.own[name], self
         return self._kept(name, f"template {name} not found"), self
 
+    def declared(self, holder: Holder) -> Template | None:
+        """None where there is none: it was deleted while its node ran, or was never there."""
+        try:
+            return self.find(holder)[0]
+        except TemplateError:
+            return None
+
     def _referred(self, reference: Mapping[str, Any]) -> tuple[Template, Library]:
         name, wanted = str(reference.get("name", "")), str(reference.get("template", ""))
         clusterwide = bool(reference.get("clusterScope"))

@@ -64,6 +64,21 @@ def test_each_attempt_and_the_workflow_are_counted_once() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "main",
+    [
+        "steps: [[{name: x, template: a}], [{name: y, template: a}, {name: z, template: a, when: 1 == 2}]]",
+        "dag: {tasks: [{name: x, template: a}, {name: y, template: a, depends: x}]}",
+        "dag: {tasks: [{name: x, template: a, withItems: [1, 2]}]}",
+    ],
+)
+def test_each_step_and_task_that_ran_is_counted_once(main: str) -> None:
+    metric = '{name: ends, help: h, labels: [{key: status, value: "{{status}}"}], counter: {value: "1"}}'
+    template = f"{{name: a, metrics: {{prometheus: [{metric}]}}, container: {{image: busybox}}}}"
+    samples = collected(Simulation(workflow(f"entrypoint: main\ntemplates:\n- name: main\n  {main}\n- {template}")))
+    assert [(each.name, dict(each.labels)) for each in samples] == [("ends", {"status": "Succeeded"})] * 2
+
+
 def test_a_realtime_gauge_grows_until_the_workflow_is_over() -> None:
     gauges = [each for each in collected(Simulation(workflow(SPEC))) if each.name == "lasts"]
     assert gauges[0].began == START
