@@ -14,6 +14,7 @@ from typing import Any
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow import interpreter
 from paddlecloud.local.workflow.artifacts import driver, locations
+from paddlecloud.local.workflow.durations import seconds
 from paddlecloud.local.workflow.executor.orders import (
     ARTIFACTS,
     INPUTS,
@@ -228,7 +229,8 @@ def _place_in_set(whole: Mapping[str, Any], name: str) -> dict[str, Any]:
     strategy = whole.get("retryStrategy") or {}
     order: dict[str, Any] = {"name": name, "after": graph[name]}
     if strategy:
-        order["retries"], order["pause"] = int(str(strategy.get("retries") or 0)), str(strategy.get("duration") or "")
+        order["retries"] = int(str(strategy.get("retries") or 0))
+        order["pause"] = seconds(strategy.get("duration") or 0)
     return order
 
 

@@ -143,10 +143,6 @@ class Holding:
         is_stored = all(holder in self._stored.get(each.name, ()) for each in locks)
         return is_stored, "", ""
 
-    @property
-    def waits(self) -> bool:
-        return bool(self._waiting)
-
     def status(self) -> Object | None:
         """As `.status.synchronization` has it: of nodes that ended in this pass nothing is held any more."""
         made: Object = {}

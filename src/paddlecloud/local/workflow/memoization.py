@@ -36,7 +36,7 @@ def found(memoize: Mapping[str, Any], config_map: ConfigMap, now: float) -> tupl
     name, key = _names(memoize)
     status = {"hit": False, "key": key, "cacheName": name}
     data = _cache(config_map(name), name)
-    take_work(len(data), 2 * len(data.get(key) or ""))  # decoded anew for every node: few bytes do not become many
+    take_work(len(data), 2 * len(data.get(key) or ""))  # the entry is decoded once for each node
     entry = _entry(data, key)
     if entry is None or not entry.get("nodeID"):
         return status, None

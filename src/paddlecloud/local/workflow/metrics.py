@@ -199,7 +199,7 @@ class Metering:
 
 
 def _attempts(node: Node, nodes: Mapping[str, Node]) -> list[Node]:
-    """Of a node that is retried: all, but the last one once it is over, for which the node itself counts."""
+    """The attempts of a node of type Retry. One that is over is measured itself, instead of its last attempt."""
     if node["type"] != "Retry":
         return []
     found = [nodes[each] for each in node.get("children") or () if each in nodes]

@@ -14,7 +14,7 @@ from paddlecloud.local.workflow.containers import INIT, MAIN, containers_of, vol
 from paddlecloud.local.workflow.names import COMPLETED, NODE_ID, NODE_NAME, WORKFLOW, pod_name
 from paddlecloud.local.workflow.nodes import Node
 from paddlecloud.local.workflow.pod_patch import patched
-from paddlecloud.local.workflow.templates import Template, TemplateError, kind_of
+from paddlecloud.local.workflow.templates import Template, TemplateError
 
 _FROM_SPEC = (
     "serviceAccountName", "automountServiceAccountToken", "nodeSelector", "affinity", "tolerations", "schedulerName",
@@ -25,13 +25,9 @@ _FROM_TEMPLATE = (
     "priorityClassName", "securityContext", "hostAliases",
 )  # fmt: skip
 _WAIT = "wait"
-_SERVED = ("container", "script", "resource", "containerSet", "data", "http")
 
 
 def pod_for(workflow: Object, spec: Mapping[str, Any], node: Node, template: Template) -> Object:
-    kind = kind_of(template)
-    if kind not in _SERVED:
-        raise TemplateError(f"template {template.get('name', '')}: {kind} is not served")
     meta, given = workflow["metadata"], template.get("metadata") or {}
     pod_meta = spec.get("podMetadata") or {}
     pod_spec: dict[str, Any] = {

@@ -83,9 +83,6 @@ _TEMPLATE_TYPES: dict[str, type] = {
 _TYPE_NAMES: dict[type, str] = {dict: "map", list: "list"}
 MOST_NAMED = 10
 """Causes in one answer, and names in one of them."""
-_SERVED_KINDS = frozenset((
-    "container", "script", "resource", "containerSet", "data", "http", "steps", "dag", "suspend", "plugin",
-))  # fmt: skip
 
 
 SpecOf = Callable[[str, str, bool], "Mapping[str, Any] | None"]
@@ -310,7 +307,7 @@ def _template(template: Any, names: Mapping[str, Any], path: str) -> Iterator[Pr
         yield _invalid(f"{path}.name", template["name"], "must be a text: put it in quotes")
     kinds = [kind for kind in KINDS if kind in template]
     if len(kinds) != 1:
-        yield _invalid(path, template.get("name", ""), f"must have exactly one of {', '.join(sorted(_SERVED_KINDS))}")
+        yield _invalid(path, template.get("name", ""), f"must have exactly one of {', '.join(sorted(KINDS))}")
         return
     for side, served in (("inputs", _INPUTS), ("outputs", _OUTPUTS)):
         if isinstance(value := template.get(side), dict):

@@ -133,3 +133,11 @@ def test_only_what_another_attempt_would_not_change_is_a_refusal() -> None:
 
 def test_pods_behind_one_that_was_refused_are_deleted() -> None:
     assert [each.name for each in left_over([pod("a"), pod("b")], Plan(create=[pod("a")]))] == ["b"]
+
+
+def test_a_pause_of_a_container_set_that_is_no_duration_is_an_error_of_its_step() -> None:
+    retries = "retryStrategy: {retries: 2, duration: soon}"
+    main = f"{{name: a, containerSet: {{{retries}, containers: [{{name: main, image: b, command: [c]}}]}}}}"
+    run = Simulation(workflow(f"entrypoint: a\ntemplates: [{main}]")).run()
+    assert (run.status["phase"], run.created) == ("Error", [])
+    assert "unable to parse 'soon' as a duration" in run.status["message"]

@@ -34,7 +34,7 @@ def must_stop(cron: Object, counts: Mapping[str, Any]) -> bool:
     return value
 
 
-def may_run(cron: Object, counts: Mapping[str, Any], now: float) -> bool:
+def may_run(cron: Object, counts: Mapping[str, Any]) -> bool:
     text = str(cron["spec"].get("when") or "")
     if not text:
         return True

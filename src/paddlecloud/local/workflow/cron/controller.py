@@ -23,7 +23,7 @@ class CronWorkflowReconciler(WorkloadReconciler[Observed]):
         )
         self._workflows = self.owns(WORKFLOWS, adopting=False)
         self._kept: dict[str, tuple[object, float]] = {}
-        """By uid: the schedule, and since when it is kept. It is lost with the process: that is such a break."""
+        """By uid: the schedule, and since when it is kept: at the earliest since this process started."""
 
     async def decided(self, obj: Object, observed: Observed) -> Plan:
         """In a thread, as for workflows: its author chooses what the conditions and a copy of the spec cost."""

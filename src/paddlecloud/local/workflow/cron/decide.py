@@ -136,7 +136,7 @@ class _Pass:
         zone = self.spec.get("timezone")
         times = [timetable(schedule, zone) for schedule in schedules_of(self.spec)]
         due = self._due(times)
-        if due is not None and may_run(self.cron, self._counts(), self.now):
+        if due is not None and may_run(self.cron, self._counts()):
             self._run(due)
         since = self.last or self.observed.since
         following = [when for each in times if (when := each.next_after(self.now, since)) is not None]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
 import subprocess
 import sys
 import time
@@ -15,13 +14,12 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from paddlecloud.local.workflow.executor import programs
-from paddlecloud.local.workflow.executor.orders import SHARED, ExecutorError
+from paddlecloud.local.workflow.executor.orders import BROKEN, SHARED, ExecutorError
 
 PAUSE = 0.05
 KILLED = 137
 GRACE = 10.0
 """Seconds that a sidecar has after SIGTERM."""
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def in_set(order: dict[str, Any], program: Callable[[], int], save: Callable[[int], int] = lambda code: code) -> int:
@@ -38,14 +36,14 @@ def in_set(order: dict[str, Any], program: Callable[[], int], save: Callable[[in
                 raise ExecutorError(f"container {name}, on which this one depends, failed with exit code {ended}")
         for attempt in range(int(order.get("retries") or 0) + 1):
             if attempt:
-                time.sleep(_seconds(order.get("pause") or ""))
+                time.sleep(order["pause"])
             code = program()
             if code == 0:
                 break
         if not order.get("others"):
             code = save(code)
     except ExecutorError:
-        code = 64
+        code = BROKEN
         raise
     finally:
         fresh = os.path.join(SHARED, f".{order['name']}")
@@ -107,10 +105,3 @@ def beside(command: list[str]) -> int:
             return 0
         time.sleep(PAUSE)
     return code if code >= 0 else 128 - code
-
-
-def _seconds(text: str) -> float:
-    """`5`, `5s`, `1m30s`."""
-    if text.isdecimal():
-        return float(text)
-    return sum(float(number) * _UNITS[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h)", text))

@@ -51,3 +51,12 @@ def test_outputs_are_saved_when_every_container_is_over(tmp_path: Path, monkeypa
     assert together.in_set({"name": "main", "others": ["later"]}, lambda: 0, lambda code: len(made.read_text())) == 1
     later.join()
     assert (tmp_path / "main.exit").read_text() == "0"
+
+
+def test_a_container_that_fails_is_tried_again_after_its_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "SHARED", str(tmp_path))
+    waited: list[float] = []
+    monkeypatch.setattr(together.time, "sleep", waited.append)
+    codes = iter([1, 1, 0])
+    assert together.in_set({"name": "one", "retries": 2, "pause": 90.0}, lambda: next(codes)) == 0
+    assert waited == [90.0, 90.0]
