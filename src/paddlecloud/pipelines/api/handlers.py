@@ -90,21 +90,6 @@ async def list_experiments(words: Vocabulary, caller: Caller, request: Request) 
     return shown_list("experiments", [words.experiment(caller, each) for each in page.records], page)
 
 
-async def delete_experiment(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await library.delete(caller, "experiment", request.path["id"])
-    return {}
-
-
-async def archive_experiment(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await library.archive(caller, "experiment", request.path["id"], True)
-    return {}
-
-
-async def unarchive_experiment(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await library.archive(caller, "experiment", request.path["id"], False)
-    return {}
-
-
 # Runs
 
 
@@ -125,31 +110,6 @@ async def list_runs(words: Vocabulary, caller: Caller, request: Request) -> Obje
         async for workflow in argo_objects.each(caller, RUN, namespace, page.names)
     ]
     return shown_list("runs", found, page)
-
-
-async def terminate_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await runs.terminate(caller, request.path["id"])
-    return {}
-
-
-async def retry_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await runs.retry_failed(caller, request.path["id"])
-    return {}
-
-
-async def archive_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await runs.archive(caller, request.path["id"], True)
-    return {}
-
-
-async def unarchive_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await runs.archive(caller, request.path["id"], False)
-    return {}
-
-
-async def delete_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await runs.delete(caller, request.path["id"])
-    return {}
 
 
 def _place(words: Vocabulary, caller: Caller, request: Request) -> tuple[str, str]:
@@ -242,44 +202,23 @@ async def list_recurring_runs(words: Vocabulary, caller: Caller, request: Reques
     return shown_list(words.RECURRING_LIST, [words.recurring_run(caller, cron) async for cron in found], page)
 
 
-async def enable_recurring_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await recurring.enable(caller, request.path["id"], True)
-    return {}
-
-
-async def disable_recurring_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await recurring.enable(caller, request.path["id"], False)
-    return {}
-
-
-async def delete_recurring_run(words: Vocabulary, caller: Caller, request: Request) -> Object:
-    await recurring.delete(caller, request.path["id"])
-    return {}
-
-
 # Which function answers which path
 
 SharedHandler = Callable[[Vocabulary, Caller, Request], Awaitable[Object]]
+Action = Callable[[Caller, str], Awaitable[None]]
+"""What is done to the object of an id, and answered with nothing."""
 
 
 def table(words: Vocabulary) -> Table:
     """All calls of a version."""
-    action, recurring_runs = words.ACTION, words.RECURRING_PATH
+    then, recurring_runs = words.ACTION, words.RECURRING_PATH
     shared: list[tuple[str, str, SharedHandler]] = [
         ("POST", "/experiments", create_experiment),
         ("GET", "/experiments", list_experiments),
         ("GET", "/experiments/{id}", get_experiment),
-        ("DELETE", "/experiments/{id}", delete_experiment),
-        ("POST", "/experiments/{id}:archive", archive_experiment),
-        ("POST", "/experiments/{id}:unarchive", unarchive_experiment),
         ("POST", "/runs", create_run),
         ("GET", "/runs", list_runs),
         ("GET", "/runs/{id}", get_run),
-        ("DELETE", "/runs/{id}", delete_run),
-        ("POST", "/runs/{id}:archive", archive_run),
-        ("POST", "/runs/{id}:unarchive", unarchive_run),
-        ("POST", f"/runs/{{id}}{action}terminate", terminate_run),
-        ("POST", f"/runs/{{id}}{action}retry", retry_run),
         ("GET", "/pipelines", list_pipelines),
         ("POST", "/pipelines/upload", upload_pipeline),
         ("POST", "/pipelines/upload_version", upload_version),
@@ -287,12 +226,23 @@ def table(words: Vocabulary) -> Table:
         ("POST", recurring_runs, create_recurring_run),
         ("GET", recurring_runs, list_recurring_runs),
         ("GET", f"{recurring_runs}/{{id}}", get_recurring_run),
-        ("DELETE", f"{recurring_runs}/{{id}}", delete_recurring_run),
-        ("POST", f"{recurring_runs}/{{id}}{action}enable", enable_recurring_run),
-        ("POST", f"{recurring_runs}/{{id}}{action}disable", disable_recurring_run),
+    ]
+    actions: list[tuple[str, str, Action]] = [
+        ("DELETE", "/experiments/{id}", lambda caller, own: library.delete(caller, "experiment", own)),
+        ("POST", "/experiments/{id}:archive", lambda caller, own: library.archive(caller, "experiment", own, True)),
+        ("POST", "/experiments/{id}:unarchive", lambda caller, own: library.archive(caller, "experiment", own, False)),
+        ("DELETE", "/runs/{id}", runs.delete),
+        ("POST", "/runs/{id}:archive", lambda caller, own: runs.archive(caller, own, True)),
+        ("POST", "/runs/{id}:unarchive", lambda caller, own: runs.archive(caller, own, False)),
+        ("POST", f"/runs/{{id}}{then}terminate", runs.terminate),
+        ("POST", f"/runs/{{id}}{then}retry", runs.retry_failed),
+        ("DELETE", f"{recurring_runs}/{{id}}", recurring.delete),
+        ("POST", f"{recurring_runs}/{{id}}{then}enable", lambda caller, own: recurring.enable(caller, own, True)),
+        ("POST", f"{recurring_runs}/{{id}}{then}disable", lambda caller, own: recurring.enable(caller, own, False)),
     ]
     return (
         *((method, template, _in_words(words, handler)) for method, template, handler in shared),
+        *((method, template, _acting(words, action)) for method, template, action in actions),
         ("GET", "/runs/{id}/nodes/{node}/artifacts/{artifact}:read", read_artifact),
         *words.TABLE,
     )
@@ -303,4 +253,13 @@ def _in_words(words: Vocabulary, handler: SharedHandler) -> Handler:
         return await handler(words, caller, request)
 
     answer.__module__, answer.__qualname__ = words.__name__, handler.__name__  # its version and its call, for people
+    return answer
+
+
+def _acting(words: Vocabulary, action: Action) -> Handler:
+    async def answer(caller: Caller, request: Request) -> Object:
+        await action(caller, request.path["id"])
+        return {}
+
+    answer.__module__ = words.__name__
     return answer

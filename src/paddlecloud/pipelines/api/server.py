@@ -3,7 +3,8 @@
 It has no rights and keeps no state. The bearer token of a request is sent on to the Kubernetes API, which decides;
 a request without one is refused, but for the question whether the server is there. Bodies have limits of size and
 time, and are read only with a token that the Kubernetes API accepts. At most `AT_ONCE` requests are carried out at the
-same time; one whose body is not complete takes none of these places, and one caller has a share of them (`turns`).
+same time; one whose body is not complete takes none of these places, and each caller has a limit of its own
+(`request_limits`).
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.replies import NO_CREDENTIALS, Refused, Reply, object_of, of_error, refusal
+from paddlecloud.pipelines.api.request_limits import BodyMemory, BodyReservation, CallerLimits, tenant_of
 from paddlecloud.pipelines.api.routing import Request
-from paddlecloud.pipelines.api.turns import Room, Share, Turns, tenant_of
 from paddlecloud.pipelines.runs.package import MAX_BYTES
 
 log = logging.getLogger(__name__)
@@ -60,8 +61,8 @@ class PipelinesServer:
         self._transport = HttpTransport(config, user_agent="ml-pipeline")
         self._namespace = namespace
         self._slots = asyncio.Semaphore(AT_ONCE)
-        self._turns = Turns()
-        self._room = Room()
+        self._callers = CallerLimits()
+        self._bodies = BodyMemory()
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -105,12 +106,12 @@ class PipelinesServer:
             caller = self._caller(authorization)
             token = authorization[len("bearer ") :].strip()
             async with AsyncExitStack() as held:
-                await held.enter_async_context(self._turns.of(token))
+                await held.enter_async_context(self._callers.slot(token))
                 if request.can_read_body:
                     await caller.client.raw("GET", "/version")  # 401 for a token that nobody gave out
-                    await held.enter_async_context(self._turns.of(tenant_of(token)))
-                share = held.enter_context(self._room.share())
-                asked = await _read_in_time(request, parts, share)
+                    await held.enter_async_context(self._callers.slot(tenant_of(token)))
+                reserved = held.enter_context(self._bodies.reservation())
+                asked = await _read_in_time(request, parts, reserved)
                 async with self._slots:
                     return Reply(200, await handler(caller, asked))
         except Refused as error:
@@ -131,29 +132,29 @@ def _new_id() -> str:
     return str(uuid.uuid4())
 
 
-async def _read_in_time(request: web.Request, parts: dict[str, str], share: Share) -> Request:
+async def _read_in_time(request: web.Request, parts: dict[str, str], reserved: BodyReservation) -> Request:
     try:
-        return await asyncio.wait_for(_read(request, parts, share), BODY_SECONDS)
+        return await asyncio.wait_for(_read(request, parts, reserved), BODY_SECONDS)
     except ConnectionResetError as error:  # nobody reads the answer
         raise Refused(400, "the connection ended before the body did") from error
     except asyncio.TimeoutError as error:
         raise Refused(504, f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-async def _read(request: web.Request, parts: dict[str, str], share: Share) -> Request:
+async def _read(request: web.Request, parts: dict[str, str], reserved: BodyReservation) -> Request:
     query = {key: str(value) for key, value in request.query.items()}
     if request.content_type == "multipart/form-data":
-        return Request(query, parts, {}, await _upload(request, share))
-    data = await _body(request, share)
+        return Request(query, parts, {}, await _upload(request, reserved))
+    data = await _body(request, reserved)
     if not data:
         return Request(query, parts, {})
     return Request(query, parts, object_of(await asyncio.to_thread(decoded, data)))
 
 
-async def _body(request: web.Request, share: Share) -> bytes:
+async def _body(request: web.Request, reserved: BodyReservation) -> bytes:
     found = bytearray()
     while chunk := await request.content.readany():
-        share.take(len(chunk))
+        reserved.grow(len(chunk))
         found += chunk
         if len(found) > MAX_BODY:
             raise Refused(413, f"the body has more than {MAX_BODY} bytes")
@@ -169,23 +170,23 @@ def decoded(data: bytes) -> Any:
         raise Refused(400, f"the body is not JSON: {error}") from error
 
 
-async def _upload(request: web.Request, share: Share) -> bytes:
+async def _upload(request: web.Request, reserved: BodyReservation) -> bytes:
     """The part `uploadfile`, counted while it comes: aiohttp's own limit is for bodies without parts."""
     try:
-        return await _first_part(request, share)
+        return await _first_part(request, reserved)
     except BadHttpMessage as error:
         raise Refused(400, f"the upload cannot be read: {error.message[:200]}") from error
     except (ValueError, AssertionError) as error:
         raise Refused(400, f"the upload cannot be read: {error}") from error
 
 
-async def _first_part(request: web.Request, share: Share) -> bytes:
+async def _first_part(request: web.Request, reserved: BodyReservation) -> bytes:
     part = await (await request.multipart()).next()
     if not isinstance(part, BodyPartReader) or part.name != "uploadfile":
         raise Refused(400, "the first part of an upload must be the file, with the name uploadfile")
     found = bytearray()
     while chunk := await part.read_chunk(64 * 1024):
-        share.take(len(chunk))
+        reserved.grow(len(chunk))
         found += chunk
         if len(found) > MAX_BYTES:
             raise Refused(413, f"the file has more than {MAX_BYTES} bytes")

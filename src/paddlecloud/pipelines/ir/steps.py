@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.ir import stored
+from paddlecloud.pipelines.ir import artifact_locations
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import Options
 from paddlecloud.pipelines.ir.placeholders import EXECUTOR_INPUT, Placeholder, arguments, parts
@@ -23,7 +23,7 @@ from paddlecloud.pipelines.ir.values import json_of
 
 ORDERS = "PIPELINE_STEP"
 """Variable of a step that the launcher starts: what it runs, with which values."""
-EXECUTOR_OUTPUT = f"{stored.OUTPUTS}/executor_output.json"
+EXECUTOR_OUTPUT = f"{artifact_locations.OUTPUTS}/executor_output.json"
 _VOLUME = "kfp-outputs"
 
 
@@ -74,7 +74,7 @@ class Step:
         if outputs:
             made["outputs"] = outputs
             # Programs may write their outputs without making a folder for them: the launcher of KFP makes it too.
-            container["volumeMounts"] = [{"name": _VOLUME, "mountPath": stored.OUTPUTS}]
+            container["volumeMounts"] = [{"name": _VOLUME, "mountPath": artifact_locations.OUTPUTS}]
             made["volumes"] = [{"name": _VOLUME, "emptyDir": {}}]
         return made
 
@@ -92,7 +92,7 @@ class Step:
         if named:
             made["parameters"] = [{"name": name} for name in named]
         contents = [
-            stored.input_artifact(name, definitions.artifacts[name], self._options)
+            artifact_locations.input_artifact(name, definitions.artifacts[name], self._options)
             for name in artifacts
             if name not in self._imported
         ]
@@ -103,19 +103,20 @@ class Step:
     def _outputs(self) -> dict[str, Any]:
         definitions = self._component.output_definitions
         parameters: list[dict[str, Any]] = [
-            {"name": name, "valueFrom": {"path": stored.output_path(name)}} for name in definitions.parameters
+            {"name": name, "valueFrom": {"path": artifact_locations.output_path(name)}}
+            for name in definitions.parameters
         ]
         for name, definition in definitions.artifacts.items():
-            value: dict[str, Any] = {"path": stored.output_path(artifact_parameter(name))}
+            value: dict[str, Any] = {"path": artifact_locations.output_path(artifact_parameter(name))}
             if not self.is_launched:
-                value["default"] = stored.reference_of(self._name, name, definition, self._options)
+                value["default"] = artifact_locations.reference_of(self._name, name, definition, self._options)
             parameters.append({"name": artifact_parameter(name), "valueFrom": value})
         made: dict[str, Any] = {}
         if parameters:
             made["parameters"] = parameters
         if definitions.artifacts:
             made["artifacts"] = [
-                stored.output_artifact(self._name, name, self._options) for name in definitions.artifacts
+                artifact_locations.output_artifact(self._name, name, self._options) for name in definitions.artifacts
             ]
         return made
 
@@ -131,7 +132,7 @@ class Step:
         if known is None and part.word in ("pipeline_task_name", "pipeline_task_uuid"):
             known = "{{pod.name}}" if part.word == "pipeline_task_uuid" else literal_text(self._name)
         if known is None and part.word == "pipeline_root":
-            known = stored.uri_of(
+            known = artifact_locations.uri_of(
                 f"{self._options.prefix}/{{{{workflow.namespace}}}}/{{{{workflow.name}}}}", self._options
             )
         if known is None and part.word == "outputs.output_file":
@@ -151,7 +152,7 @@ class Step:
             return ""
         reference = f"fromJSON({variable(f'inputs.parameters.{artifact_parameter(part.name)}')})"
         if part.field == "path":
-            return stored.input_path(part.name)
+            return artifact_locations.input_path(part.name)
         if part.field == "metadata":
             chosen = f"{reference}.metadata" + (f"[{quoted(part.key)}]" if part.key else "")
             return tag(f"type({chosen}) == 'string' ? {chosen} : toJson({chosen})")
@@ -160,12 +161,14 @@ class Step:
     def _output_piece(self, part: Placeholder) -> str | None:
         definitions = self._component.output_definitions
         if part.what == "parameters" and part.name in definitions.parameters and part.field == "output_file":
-            return stored.output_path(part.name)
+            return artifact_locations.output_path(part.name)
         if part.what == "artifacts" and part.name in definitions.artifacts:
             if part.field == "path":
-                return stored.output_path(part.name)
+                return artifact_locations.output_path(part.name)
             if part.field == "uri":
-                return stored.uri_of(stored.key_of(self._name, part.name, self._options), self._options)
+                return artifact_locations.uri_of(
+                    artifact_locations.key_of(self._name, part.name, self._options), self._options
+                )
             if part.field == "metadata":
                 value = definitions.artifacts[part.name].metadata
                 chosen = value.get(part.key) if part.key else value
@@ -176,24 +179,26 @@ class Step:
         wanted, given = self._component.output_definitions, self._component.input_definitions
         parameters = [name for name in given.parameters if name in self._present]
         artifacts = [name for name in given.artifacts if name in self._present]
-        run = stored.uri_of(f"{self._options.prefix}/{{{{workflow.namespace}}}}/{{{{workflow.name}}}}", self._options)
+        run = artifact_locations.uri_of(
+            f"{self._options.prefix}/{{{{workflow.namespace}}}}/{{{{workflow.name}}}}", self._options
+        )
         program = {
             "command": self._command,
             "args": self._args,
             "task": self._name,
             "inputs": {name: given.parameters[name].parameter_type for name in parameters},
             "lists": [name for name in artifacts if given.artifacts[name].is_artifact_list],
-            "paths": {name: stored.input_path(name) for name in artifacts if name not in self._imported},
+            "paths": {name: artifact_locations.input_path(name) for name in artifacts if name not in self._imported},
             "outputs": {name: each.parameter_type for name, each in wanted.parameters.items()},
             "makes": {
-                name: {"type": stored.type_of(each.artifact_type), "metadata": each.metadata}
+                name: {"type": artifact_locations.type_of(each.artifact_type), "metadata": each.metadata}
                 for name, each in wanted.artifacts.items()
             },
         }
         values = {
             "values": {name: _encoded(name) for name in parameters},
             "references": {name: _encoded(artifact_parameter(name)) for name in artifacts},
-            "keys": {name: stored.key_of(self._name, name, self._options) for name in wanted.artifacts},
+            "keys": {name: artifact_locations.key_of(self._name, name, self._options) for name in wanted.artifacts},
             "store": f"{self._options.store}://{self._options.bucket}/",
             "run": {word: f"{{{{{name}}}}}" for word, name in WORDS.items()}
             | {"pipeline_task_uuid": "{{pod.name}}", "pipeline_root": run},

@@ -22,7 +22,7 @@ from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, find
 from paddlecloud.pipelines.components.image import IMAGE
-from paddlecloud.pipelines.launchers import configure, dataset, serving, single, training, uploads, visualdl
+from paddlecloud.pipelines.launchers import configure, dataset, object_launchers, serving, training, uploads, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values, parse
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.step import MANAGER, Step
@@ -38,10 +38,10 @@ WITH_CLUSTER: dict[str, Callable[[Step, Values], Awaitable[dict[str, str]]]] = {
     "training": training.run,
     "modelhub": uploads.modelhub,
     "serving": serving.run,
-    "sampleset": single.sampleset,
-    "samplejob": single.samplejob,
-    "paddlejob": single.paddlejob,
-    "elasticserving": single.elasticserving,
+    "sampleset": object_launchers.sampleset,
+    "samplejob": object_launchers.samplejob,
+    "paddlejob": object_launchers.paddlejob,
+    "elasticserving": object_launchers.elasticserving,
     "visualdl": visualdl.run,
 }
 ALONE: dict[str, Callable[[Values], dict[str, str]]] = {

@@ -14,8 +14,8 @@ from paddlecloud.api import names
 from paddlecloud.pipelines.launchers import fetch_model, model_store
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.object_launchers import paddle_service
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name, image_parts
-from paddlecloud.pipelines.launchers.single import paddle_service
 from paddlecloud.pipelines.launchers.step import Step, Wanted
 from paddlecloud.pipelines.launchers.uploads import SECRETS, key_variables
 from paddlecloud.storage.credentials import from_values

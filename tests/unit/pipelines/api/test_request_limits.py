@@ -9,40 +9,40 @@ import json
 import pytest
 
 from paddlecloud.pipelines.api.replies import Refused
-from paddlecloud.pipelines.api.turns import EACH, Room, Turns, tenant_of
+from paddlecloud.pipelines.api.request_limits import PER_CALLER, BodyMemory, CallerLimits, tenant_of
 
 
-def test_a_caller_waits_for_its_own_turns_alone_and_nothing_is_kept() -> None:
+def test_a_caller_waits_for_its_own_requests_alone_and_nothing_is_kept() -> None:
     async def story() -> None:
-        turns, go, begun = Turns(), asyncio.Event(), []
+        limits, go, begun = CallerLimits(), asyncio.Event(), []
 
         async def request(caller: str) -> None:
-            async with turns.of(caller):
+            async with limits.slot(caller):
                 begun.append(caller)
                 await go.wait()
 
-        tasks = [asyncio.ensure_future(request("a")) for _ in range(EACH + 3)]
+        tasks = [asyncio.ensure_future(request("a")) for _ in range(PER_CALLER + 3)]
         tasks.append(asyncio.ensure_future(request("b")))
         for _ in range(5):
             await asyncio.sleep(0)
-        assert sorted(begun) == ["a"] * EACH + ["b"]
+        assert sorted(begun) == ["a"] * PER_CALLER + ["b"]
         tasks[-2].cancel()
         go.set()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert len(begun) == EACH + 3
-        assert turns._callers == {}
+        assert len(begun) == PER_CALLER + 3
+        assert limits._callers == {}
 
     asyncio.run(story())
 
 
-def test_bodies_share_one_room_and_give_it_back() -> None:
-    room = Room(10)
-    with room.share() as first, room.share() as second:
-        first.take(6)
+def test_bodies_share_one_memory_and_release_it() -> None:
+    memory = BodyMemory(10)
+    with memory.reservation() as first, memory.reservation() as second:
+        first.grow(6)
         with pytest.raises(Refused, match="try again"):
-            second.take(5)
-        second.take(4)
-    assert room.left == 10
+            second.grow(5)
+        second.grow(4)
+    assert memory.left == 10
 
 
 def token(claims: object) -> str:

@@ -1,7 +1,7 @@
-"""How much callers get at the same time: turns for each of them, and one room for the bodies of all.
+"""Limits of what runs at the same time: requests of each caller, and the memory for the bodies of all.
 
 A caller is a token: nothing else is known of it before the Kubernetes API has judged it. Then its tenant is known: who
-may ask for tokens of a ServiceAccount may have any number of them, and all those of a namespace share its turns.
+may ask for tokens of a ServiceAccount may have any number of them, and all those of a namespace share its limit.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import msgspec
 
 from paddlecloud.pipelines.api.replies import Refused
 
-EACH = 4
+PER_CALLER = 4
 """Requests of one caller that are read and carried out at the same time; its others wait, unread."""
-ROOM = 128 * 1024 * 1024
+BODY_MEMORY = 128 * 1024 * 1024
 """Bytes of all bodies that are read, or whose requests are carried out."""
 
 
@@ -35,52 +35,52 @@ def tenant_of(token: str) -> str:
     return f"namespace {parts[2]}" if is_account else f"user {subject}"
 
 
-class Turns:
+class CallerLimits:
     def __init__(self) -> None:
         self._callers: dict[bytes, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
-    async def of(self, name: str) -> AsyncIterator[None]:
+    async def slot(self, name: str) -> AsyncIterator[None]:
         caller = hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()
-        turns, users = self._callers.get(caller) or (asyncio.Semaphore(EACH), 0)
-        self._callers[caller] = (turns, users + 1)
+        slots, users = self._callers.get(caller) or (asyncio.Semaphore(PER_CALLER), 0)
+        self._callers[caller] = (slots, users + 1)
         try:
-            async with turns:
+            async with slots:
                 yield
         finally:
-            turns, users = self._callers[caller]
+            slots, users = self._callers[caller]
             if users == 1:
                 del self._callers[caller]
             else:
-                self._callers[caller] = (turns, users - 1)
+                self._callers[caller] = (slots, users - 1)
 
 
-class Share:
-    """What one request holds of the room."""
+class BodyReservation:
+    """What the body of one request holds of the memory."""
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, memory: BodyMemory) -> None:
+        self._memory = memory
         self._held = 0
 
-    def take(self, size: int) -> None:
-        if size > self._room.left:
+    def grow(self, size: int) -> None:
+        if size > self._memory.left:
             raise Refused(503, "the server has no room for more bodies at this moment; try again")
-        self._room.left -= size
+        self._memory.left -= size
         self._held += size
 
-    def give_back(self) -> None:
-        self._room.left += self._held
+    def release(self) -> None:
+        self._memory.left += self._held
         self._held = 0
 
 
-class Room:
-    def __init__(self, size: int = ROOM) -> None:
+class BodyMemory:
+    def __init__(self, size: int = BODY_MEMORY) -> None:
         self.left = size
 
     @contextmanager
-    def share(self) -> Iterator[Share]:
-        share = Share(self)
+    def reservation(self) -> Iterator[BodyReservation]:
+        held = BodyReservation(self)
         try:
-            yield share
+            yield held
         finally:
-            share.give_back()
+            held.release()
