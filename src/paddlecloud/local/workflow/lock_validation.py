@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paddlecloud.local.workflow.referred import Problem
+from paddlecloud.local.workflow.problems import Problem, forbidden, invalid, required
 
 MOST_LOCKS = 100
 _FIELDS = ("mutex", "mutexes", "semaphore", "semaphores")
@@ -17,16 +17,16 @@ def lock_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
         return
     path = f"{path}.synchronization"
     if not isinstance(whole, dict):
-        yield path, "FieldValueInvalid", "Invalid value: must be a map with mutexes or semaphores"
+        yield invalid(path, "must be a map with mutexes or semaphores")
         return
     for field in whole:
         if field not in _FIELDS:
-            yield f"{path}.{str(field)[:60]}", "FieldValueForbidden", "Forbidden: this platform does not serve it"
+            yield forbidden(f"{path}.{str(field)[:60]}")
     for kind, one, many in (("mutex", "mutex", "mutexes"), ("semaphore", "semaphore", "semaphores")):
         locks = [(f"{path}.{one}", whole[one])] if whole.get(one) else []
         listed = whole.get(many) or []
         if not isinstance(listed, list) or len(listed) > MOST_LOCKS:
-            yield f"{path}.{many}", "FieldValueInvalid", f"Invalid value: must be a list of at most {MOST_LOCKS} locks"
+            yield invalid(f"{path}.{many}", f"must be a list of at most {MOST_LOCKS} locks")
             continue
         locks += [(f"{path}.{many}[{at}]", each) for at, each in enumerate(listed)]
         for place, lock in locks:
@@ -35,10 +35,10 @@ def lock_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 def _lock(kind: str, lock: Any, path: str) -> Iterator[Problem]:
     if not isinstance(lock, dict):
-        yield path, "FieldValueInvalid", "Invalid value: must be a map"
+        yield invalid(path, "must be a map")
         return
     if lock.get("namespace"):
-        yield f"{path}.namespace", "FieldValueForbidden", "Forbidden: locks are of the workflow's own namespace"
+        yield forbidden(f"{path}.namespace", "locks are of the workflow's own namespace")
     source, fields = "", ["name"]
     if kind == "semaphore":  # one of a database is judged when it is taken: there is none here, as on most Argos
         source, fields = ("database", ["key"]) if lock.get("database") else ("configMapKeyRef", ["name", "key"])
@@ -47,4 +47,4 @@ def _lock(kind: str, lock: Any, path: str) -> Iterator[Problem]:
     for field in fields:
         value = reference.get(field) if isinstance(reference, dict) else None
         if not isinstance(value, str) or not value or "/" in value:
-            yield f"{place}.{field}", "FieldValueRequired", "Required value: a name without slashes"
+            yield required(f"{place}.{field}", "a name without slashes")

@@ -16,7 +16,7 @@ from typing import Any
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.local.workflow.nodes import Node, is_over
-from paddlecloud.local.workflow.referred import Problem
+from paddlecloud.local.workflow.problems import Problem, invalid, not_supported, required, too_many
 from paddlecloud.local.workflow.templates import TemplateError, text_of
 from paddlecloud.local.workflow.variables import substitute, substitute_text
 from paddlecloud.local.workflow.when import holds
@@ -63,10 +63,10 @@ def metric_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
         return
     listed = metrics.get("prometheus") if isinstance(metrics, dict) else None
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        yield f"{path}.metrics.prometheus", "FieldValueInvalid", "Invalid value: must be a list of metrics"
+        yield invalid(f"{path}.metrics.prometheus", "must be a list of metrics")
         return
     if len(listed) > MOST_METRICS:
-        yield f"{path}.metrics.prometheus", "FieldValueTooMany", f"Too many: at most {MOST_METRICS} metrics"
+        yield too_many(f"{path}.metrics.prometheus", f"at most {MOST_METRICS} metrics")
         return
     for index, metric in enumerate(listed):
         yield from _problems(metric, f"{path}.metrics.prometheus[{index}]")
@@ -74,38 +74,34 @@ def metric_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
 
 def _problems(metric: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not _NAME.fullmatch(str(metric.get("name", ""))):
-        yield f"{path}.name", "FieldValueInvalid", "Invalid value: names have letters, digits and '_' alone"
+        yield invalid(f"{path}.name", "names have letters, digits and '_' alone")
     labels = metric.get("labels") or []
     if not isinstance(labels, list) or len(labels) > MOST_LABELS or not all(isinstance(each, dict) for each in labels):
-        yield f"{path}.labels", "FieldValueInvalid", f"Invalid value: must be a list of at most {MOST_LABELS} labels"
+        yield invalid(f"{path}.labels", f"must be a list of at most {MOST_LABELS} labels")
         return
     for label in labels:
         key = str(label.get("key", ""))
         if not _NAME.fullmatch(key) or key in (NAMESPACE_LABEL, "le"):
             why = "keys have letters, digits and '_' alone, and this platform sets " + NAMESPACE_LABEL
-            yield f"{path}.labels", "FieldValueInvalid", f"Invalid value: {key[:60]!r}: {why}"
+            yield invalid(f"{path}.labels", f"{key[:60]!r}: {why}")
     kinds = [kind for kind in KINDS if metric.get(kind) is not None]
     if len(kinds) != 1 or not isinstance(metric[kinds[0]], dict):
-        yield path, "FieldValueInvalid", f"Invalid value: must have exactly one of {', '.join(KINDS)}"
+        yield invalid(path, f"must have exactly one of {', '.join(KINDS)}")
         return
     yield from _value_problems(metric[kinds[0]], f"{path}.{kinds[0]}")
 
 
 def _value_problems(inner: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not inner.get("value"):
-        yield f"{path}.value", "FieldValueRequired", "Required value"
+        yield required(f"{path}.value")
     if inner.get("realtime") and "resourcesDuration." in str(inner.get("value")):
-        yield f"{path}.value", "FieldValueInvalid", "Invalid value: resourcesDuration is not known in real time"
+        yield invalid(f"{path}.value", "resourcesDuration is not known in real time")
     if inner.get("operation") not in (None, "", *OPERATIONS):
-        yield (
-            f"{path}.operation",
-            "FieldValueNotSupported",
-            f"Unsupported value: must be one of {', '.join(OPERATIONS)}",
-        )
+        yield not_supported(f"{path}.operation", f"must be one of {', '.join(OPERATIONS)}")
     buckets = inner.get("buckets") or []
     numbers = isinstance(buckets, list) and all(type(each) in (int, float) for each in buckets)
     if not numbers or len(buckets) > MOST_BUCKETS:
-        yield f"{path}.buckets", "FieldValueInvalid", f"Invalid value: must be a list of at most {MOST_BUCKETS} numbers"
+        yield invalid(f"{path}.buckets", f"must be a list of at most {MOST_BUCKETS} numbers")
 
 
 # What a pass gives

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paddlecloud.local.workflow.pod_validation import path_problems
-from paddlecloud.local.workflow.referred import Problem
+from paddlecloud.local.workflow.problems import Problem, forbidden, invalid, invalid_value
 
 _SOURCES = ("path", "parameter", "expression", "default", "configMapKeyRef", "supplied", "jsonPath", "jqFilter")
 _UNSERVED = ("event", "raw")
@@ -16,12 +16,12 @@ def parameter_problems(parameters: Any, path: str) -> Iterator[Problem]:
     if parameters is None:
         return
     if not isinstance(parameters, list) or not all(isinstance(each, dict) and each.get("name") for each in parameters):
-        yield path, "FieldValueInvalid", "Invalid value: '…': must be a list of parameters with names"
+        yield invalid(path, "'…': must be a list of parameters with names")
         return
     for index, parameter in enumerate(parameters):
         source, here = parameter.get("valueFrom"), f"{path}[{index}].valueFrom"
         if source is not None and not isinstance(source, dict):
-            yield here, "FieldValueInvalid", f"Invalid value: {repr(source)[:200]}: must be a map"
+            yield invalid_value(here, source, "must be a map")
         elif source:
             yield from _source_problems(source, here)
             yield from path_problems(source, here)
@@ -32,7 +32,7 @@ def _source_problems(source: Mapping[str, Any], path: str) -> Iterator[Problem]:
     for name in source:
         here = f"{path}.{str(name)[:60]}"
         if name in _UNSERVED:
-            yield here, "FieldValueForbidden", "Forbidden: this platform does not serve it"
+            yield forbidden(here)
         elif name not in _SOURCES:
             known = ", ".join(sorted(_SOURCES))
-            yield here, "FieldValueInvalid", f"Invalid value: {str(name)[:60]!r}: no such field; choose one of: {known}"
+            yield invalid(here, f"{str(name)[:60]!r}: no such field; choose one of: {known}")

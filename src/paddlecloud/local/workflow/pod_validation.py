@@ -11,7 +11,7 @@ from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 from paddlecloud.local.workflow.pod_patch import parsed
-from paddlecloud.local.workflow.referred import Problem
+from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid, not_supported, required
 from paddlecloud.local.workflow.templates import TemplateError
 
 _RESOURCE = frozenset((
@@ -25,28 +25,27 @@ _SET = frozenset(("containers", "volumeMounts", "retryStrategy"))
 
 def container_problems(container: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not isinstance(container, dict) or not container.get("image"):
-        yield f"{path}.image", "FieldValueRequired", "Required value"
+        yield required(f"{path}.image")
 
 
 def resource_problems(resource: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not isinstance(resource, dict):
-        yield path, "FieldValueInvalid", "Invalid value: must be a map"
+        yield invalid(path, "must be a map")
         return
     for name in resource:
         if name not in _RESOURCE and resource[name]:
-            yield f"{path}.{name}", "FieldValueForbidden", "Forbidden: this platform does not serve it"
+            yield forbidden(f"{path}.{name}")
     for name, allowed, needed in (("action", ACTIONS, True), ("mergeStrategy", STRATEGIES, False)):
         value = resource.get(name)
         if (value or needed) and value not in allowed and "{{" not in str(value):
-            message = f"Unsupported value: {str(value)[:60]!r}: must be one of {', '.join(allowed)}"
-            yield f"{path}.{name}", "FieldValueNotSupported", message
+            yield not_supported(f"{path}.{name}", f"{str(value)[:60]!r}: must be one of {', '.join(allowed)}")
     if not any(resource.get(each) for each in ("manifest", "manifestFrom", "flags")):
-        yield f"{path}.manifest", "FieldValueRequired", "Required value: or manifestFrom, or flags"
+        yield required(f"{path}.manifest", "or manifestFrom, or flags")
     if not isinstance(resource.get("manifest") or "", str):
-        yield f"{path}.manifest", "FieldValueInvalid", "Invalid value: must be a text, as after `manifest: |`"
+        yield invalid(f"{path}.manifest", "must be a text, as after `manifest: |`")
     flags = resource.get("flags") or []
     if not isinstance(flags, list) or not all(isinstance(each, str) for each in flags):
-        yield f"{path}.flags", "FieldValueInvalid", "Invalid value: must be a list of texts"
+        yield invalid(f"{path}.flags", "must be a list of texts")
     else:
         yield from _readable(lambda: Flags.of([each for each in flags if "{{" not in each]), f"{path}.flags")
     for name in ("successCondition", "failureCondition"):
@@ -62,41 +61,41 @@ _HTTP = frozenset((
 
 def http_problems(http: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not isinstance(http, dict) or not isinstance(http.get("url"), str) or not http["url"]:
-        yield f"{path}.url", "FieldValueRequired", "Required value"
+        yield required(f"{path}.url")
         return
     for name in http:
         if name not in _HTTP:
-            yield f"{path}.{name}", "FieldValueInvalid", "Invalid value: there is no such field"
+            yield invalid(f"{path}.{name}", "there is no such field")
     if not http["url"].startswith(("http://", "https://", "{{")):
-        yield f"{path}.url", "FieldValueInvalid", f"Invalid value: {http['url'][:60]!r}: no http or https address"
+        yield invalid(f"{path}.url", f"{http['url'][:60]!r}: no http or https address")
     lasts = http.get("timeoutSeconds")
     if lasts is not None and (type(lasts) is not int or not 0 < lasts < 2**31):
-        yield f"{path}.timeoutSeconds", "FieldValueInvalid", "Invalid value: must be a whole number of seconds"
+        yield invalid(f"{path}.timeoutSeconds", "must be a whole number of seconds")
     headers = http.get("headers") or []
     if not isinstance(headers, list) or not all(isinstance(each, dict) and each.get("name") for each in headers):
-        yield f"{path}.headers", "FieldValueInvalid", "Invalid value: must be a list of headers with names"
+        yield invalid(f"{path}.headers", "must be a list of headers with names")
     source = http.get("bodyFrom")
     if source is not None and not isinstance(source, dict):
-        yield f"{path}.bodyFrom", "FieldValueInvalid", "Invalid value: must be a map with bytes"
+        yield invalid(f"{path}.bodyFrom", "must be a map with bytes")
 
 
 def data_problems(data: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     source = data.get("source") if isinstance(data, dict) else None
     paths = source.get("artifactPaths") if isinstance(source, dict) else None
     if not isinstance(paths, dict):
-        yield f"{path}.source.artifactPaths", "FieldValueRequired", "Required value: where the paths are"
+        yield required(f"{path}.source.artifactPaths", "where the paths are")
         return
     yield from artifact_problems([{"name": "paths", **paths}], f"{path}.source.artifactPaths", "argument")
     for name in ("http", "raw"):
         if paths.get(name):
-            yield f"{path}.source.artifactPaths.{name}", "FieldValueInvalid", "Invalid value: it has no list of paths"
+            yield invalid(f"{path}.source.artifactPaths.{name}", "it has no list of paths")
     steps = data.get("transformation")
     if not isinstance(steps, list) or not all(isinstance(each, dict) for each in steps):
-        yield f"{path}.transformation", "FieldValueRequired", "Required value: a list of expressions"
+        yield required(f"{path}.transformation", "a list of expressions")
         return
     for index, step in enumerate(steps):
         if not step.get("expression"):
-            yield f"{path}.transformation[{index}].expression", "FieldValueRequired", "Required value"
+            yield required(f"{path}.transformation[{index}].expression")
 
 
 def path_problems(value_from: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -110,37 +109,35 @@ def _readable(read: Callable[[], Any], path: str) -> Iterator[Problem]:
     try:
         read()
     except ExecutorError as why:
-        yield path, "FieldValueInvalid", f"Invalid value: {str(why)[:300]}"
+        yield invalid(path, f"{str(why)[:300]}")
 
 
 def container_set_problems(whole: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     containers = whole.get("containers") if isinstance(whole, dict) else None
     if not isinstance(containers, list) or not containers or not all(isinstance(each, dict) for each in containers):
-        yield f"{path}.containers", "FieldValueRequired", "Required value"
+        yield required(f"{path}.containers")
         return
     for name in whole:
         if name not in _SET and whole[name]:
-            yield f"{path}.{name}", "FieldValueForbidden", "Forbidden: this platform does not serve it"
+            yield forbidden(f"{path}.{name}")
     seen: set[str] = set()
     for index, container in enumerate(containers):
         here = f"{path}.containers[{index}]"
         yield from container_problems(container, names, here)
         name = container.get("name")
         if not isinstance(name, str) or not name:
-            yield f"{here}.name", "FieldValueRequired", "Required value"
+            yield required(f"{here}.name")
         elif name in seen:
-            yield f"{here}.name", "FieldValueDuplicate", f"Duplicate value: {name[:60]!r}"
+            yield duplicate(f"{here}.name", name[:60])
         seen.add(str(name))
     needs = {str(each.get("name")): [str(need) for need in each.get("dependencies") or ()] for each in containers}
     unknown = next(((name, need) for name, each in needs.items() for need in each if need not in needs), None)
     if unknown is not None:
-        message = (
-            f"Invalid value: container {unknown[0][:60]} depends on {unknown[1][:60]}, which is no container of the set"
-        )
-        yield f"{path}.containers", "FieldValueInvalid", message
+        why = f"container {unknown[0][:60]} depends on {unknown[1][:60]}, which is no container of the set"
+        yield invalid(f"{path}.containers", why)
     elif circle := circle_in(needs):
-        why = "Invalid value: containers that depend on each other in a circle never begin"
-        yield f"{path}.containers", "FieldValueInvalid", f"{why}: {' → '.join(circle[:10])}"
+        why = "containers that depend on each other in a circle never begin"
+        yield invalid(f"{path}.containers", f"{why}: {' → '.join(circle[:10])}")
 
 
 def patch_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -150,20 +147,19 @@ def patch_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
         try:
             parsed(text)
         except TemplateError as why:
-            yield f"{path}.podSpecPatch", "FieldValueInvalid", f"Invalid value: {str(why)[:300]}"
+            yield invalid(f"{path}.podSpecPatch", f"{str(why)[:300]}")
 
 
 def claim_problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
     templates = spec.get("volumeClaimTemplates") or []
     path = "spec.volumeClaimTemplates"
     if not isinstance(templates, list) or not all(isinstance(each, dict) for each in templates):
-        yield path, "FieldValueInvalid", "Invalid value: must be a list of claims"
+        yield invalid(path, "must be a list of claims")
         return
     for index, template in enumerate(templates):
         meta = template.get("metadata")
         if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
-            yield f"{path}[{index}].metadata.name", "FieldValueRequired", "Required value"
+            yield required(f"{path}[{index}].metadata.name")
     strategy = (spec.get("volumeClaimGC") or {}).get("strategy")
     if strategy not in (None, "", "OnWorkflowCompletion", "OnWorkflowSuccess"):
-        why = "Unsupported value: must be OnWorkflowCompletion or OnWorkflowSuccess"
-        yield "spec.volumeClaimGC.strategy", "FieldValueNotSupported", why
+        yield not_supported("spec.volumeClaimGC.strategy", "must be OnWorkflowCompletion or OnWorkflowSuccess")

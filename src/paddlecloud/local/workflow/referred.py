@@ -11,11 +11,9 @@ from typing import Any
 from paddlecloud.local.workflow.artifacts.validation import is_missing
 from paddlecloud.local.workflow.execution import Specs
 from paddlecloud.local.workflow.names import GROUP
+from paddlecloud.local.workflow.problems import Problem, invalid, required
 from paddlecloud.local.workflow.templates import Template, templates_of
 from paddlecloud.local.workflow.variables import tags_in
-
-Problem = tuple[str, str, str]
-"""Path, reason, message: a cause in the answer of the API server."""
 
 
 def referred(templates: Iterable[Template], specs: Specs) -> Iterator[Problem]:
@@ -41,8 +39,8 @@ def referred(templates: Iterable[Template], specs: Specs) -> Iterator[Problem]:
                     f"{kind} {name[:60]} not found" if found is None else f"{kind} {name[:60]} has no such template"
                 )
                 value = name if found is None else wanted
-                message = f"Invalid value: {value[:200]!r}: {missing}"
-                yield f"{path}.templateRef.{'name' if found is None else 'template'}", "FieldValueInvalid", message
+                field = "name" if found is None else "template"
+                yield invalid(f"{path}.templateRef.{field}", f"{value[:200]!r}: {missing}")
             else:
                 yield from supplied(step.get("arguments"), found[wanted], f"{path}.arguments.parameters")
 
@@ -70,11 +68,7 @@ def unknown_variables(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> I
     for index, template in enumerate(spec.get("templates") or ()):
         for tag in _tags(template):
             if tag.startswith(_NAMED) and tag not in known and "{{" not in tag and GROUP not in tag:
-                yield (
-                    f"spec.templates[{index}]",
-                    "FieldValueInvalid",
-                    f"Invalid value: failed to resolve {{{{{tag[:200]}}}}}",
-                )
+                yield invalid(f"spec.templates[{index}]", f"failed to resolve {{{{{tag[:200]}}}}}")
 
 
 def _tags(value: Any) -> Iterator[str]:
@@ -95,9 +89,9 @@ def supplied(arguments: Any, template: Mapping[str, Any], path: str) -> Iterator
         if not isinstance(parameter, dict) or parameter.get("name") in given:
             continue
         if not any(parameter.get(field) is not None for field in ("value", "default", "valueFrom")):
-            yield path, "FieldValueRequired", f"Required value: inputs.parameters.{parameter['name']} was not supplied"
+            yield required(path, f"inputs.parameters.{parameter['name']} was not supplied")
     given = {each.get("name") for each in arguments.get("artifacts") or () if isinstance(each, dict)}
     for artifact in inputs.get("artifacts") or ():
         if isinstance(artifact, dict) and artifact.get("name") not in given and is_missing(artifact):
-            message = f"Required value: inputs.artifacts.{artifact.get('name')} was not supplied"
-            yield f"{path.removesuffix('parameters')}artifacts", "FieldValueRequired", message
+            place = f"{path.removesuffix('parameters')}artifacts"
+            yield required(place, f"inputs.artifacts.{artifact.get('name')} was not supplied")

@@ -40,7 +40,8 @@ from paddlecloud.local.workflow.pod_validation import (
     patch_problems,
     resource_problems,
 )
-from paddlecloud.local.workflow.referred import Problem, referred, supplied, unknown_variables
+from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid_value, required
+from paddlecloud.local.workflow.referred import referred, supplied, unknown_variables
 from paddlecloud.local.workflow.templates import KINDS, POD_KINDS, TemplateError, templates_of, with_defaults
 from paddlecloud.local.workflow.unreadable import UNREADABLE
 
@@ -106,10 +107,10 @@ def judge(
     if info.resource.group != GROUP or info.kind not in kinds:
         return
     try:
-        found = list(islice(_problems(info.kind, new, old, specs), MOST_NAMED))
+        found: list[tuple[str, str, str]] = list(islice(_problems(info.kind, new, old, specs), MOST_NAMED))
     except UNREADABLE as why:
         report(f"a {info.kind} that was refused", why)
-        found = [_invalid("spec", "…", f"a field has a value of another type than it should: {str(why)[:200]}")]
+        found = [invalid_value("spec", "…", f"a field has a value of another type than it should: {str(why)[:200]}")]
     if found:
         raise errors.invalid(info.kind, str(new["metadata"].get("name", "")), found, group=GROUP)
 
@@ -117,7 +118,7 @@ def judge(
 def _problems(kind: str, new: Object, old: Object | None, specs: SpecOf) -> Iterator[Problem]:
     spec = new.get("spec")
     if not isinstance(spec, dict):
-        yield "spec", "FieldValueRequired", "Required value"
+        yield required("spec")
         return
     if kind == CRON_WORKFLOWS.kind:
         yield from _cron_workflow(str(new["metadata"].get("name", "")), spec)
@@ -139,23 +140,25 @@ def _cron_workflow(name: str, spec: Mapping[str, Any]) -> Iterator[Problem]:
     yield from schedule_problems(name, spec)
     inner = spec.get("workflowSpec")
     if not isinstance(inner, dict):
-        yield "spec.workflowSpec", "FieldValueRequired", "Required value"
+        yield required("spec.workflowSpec")
         return
     refers = bool(inner.get("workflowTemplateRef"))
     every = _spec(inner) if refers else _complete(inner)
-    yield from ((path.replace("spec", "spec.workflowSpec", 1), reason, message) for path, reason, message in every)
+    yield from (each._replace(field=each.field.replace("spec", "spec.workflowSpec", 1)) for each in every)
 
 
 def _workflow(metadata: Mapping[str, Any], spec: Mapping[str, Any], specs: Specs) -> Iterator[Problem]:
     """A workflow is judged as it will be carried out: on top of the template that it names."""
     if reference := spec.get("workflowTemplateRef"):
         if not isinstance(reference, dict):
-            yield _invalid("spec.workflowTemplateRef", _short(reference), "must be a map with the name of a template")
+            yield invalid_value(
+                "spec.workflowTemplateRef", _short(reference), "must be a map with the name of a template"
+            )
             return
         try:
             spec = merged_spec(spec, specs)
         except TemplateError as why:
-            yield _invalid("spec.workflowTemplateRef", _short(reference.get("name", "")), str(why))
+            yield invalid_value("spec.workflowTemplateRef", _short(reference.get("name", "")), str(why))
             return
     yield from _complete(spec)
     yield from referred(templates_of(spec).values(), specs)
@@ -168,23 +171,23 @@ def _complete(spec: Mapping[str, Any]) -> Iterator[Problem]:
     names = templates_of(spec)
     entry = spec.get("entrypoint")
     if not entry:
-        yield "spec.entrypoint", "FieldValueRequired", "Required value: the template to begin with"
+        yield required("spec.entrypoint", "the template to begin with")
     elif str(entry) not in names:
-        yield _invalid("spec.entrypoint", entry, _nearest(names))
+        yield invalid_value("spec.entrypoint", entry, _nearest(names))
     else:
         yield from supplied(spec.get("arguments"), names[str(entry)], "spec.arguments.parameters")
     for index, parameter in enumerate((spec.get("arguments") or {}).get("parameters") or ()):
         if parameter.get("value") is None and parameter.get("valueFrom") is None:
             place = f"spec.arguments.parameters[{index}].value"
-            yield place, "FieldValueRequired", f"Required value: {parameter['name']} has neither value nor valueFrom"
+            yield required(place, f"{parameter['name']} has neither value nor valueFrom")
 
 
 def _control(spec: Mapping[str, Any], before: Mapping[str, Any]) -> Iterator[Problem]:
     """What clients may change of a workflow that runs."""
     if spec.get("suspend") not in (None, True, False, before.get("suspend")):
-        yield _invalid("spec.suspend", _short(spec["suspend"]), "must be true or false")
+        yield invalid_value("spec.suspend", _short(spec["suspend"]), "must be true or false")
     if spec.get("shutdown") not in (None, "", "Stop", "Terminate", before.get("shutdown")):
-        yield _invalid("spec.shutdown", _short(spec["shutdown"]), "must be Stop or Terminate")
+        yield invalid_value("spec.shutdown", _short(spec["shutdown"]), "must be Stop or Terminate")
 
 
 def _without_control(obj: Object) -> Any:
@@ -195,16 +198,9 @@ def _without_control(obj: Object) -> Any:
     return {key: value for key, value in spec.items() if key not in ("suspend", "shutdown")}
 
 
-def _refused(path: str, name: str, what: str = "this platform does not serve it") -> Problem:
-    return f"{path}.{name}", "FieldValueForbidden", f"Forbidden: {what}"
-
-
-def _invalid(path: str, value: Any, why: str) -> Problem:
-    return path, "FieldValueInvalid", f"Invalid value: {repr(value)[:200]}: {why}"
-
-
 def _fields(value: Mapping[str, Any], served: frozenset[str], path: str) -> Iterator[Problem]:
-    yield from (_refused(path, name) for name in value if name not in served and value[name] not in (None, {}, []))
+    unserved = [name for name in value if name not in served and value[name] not in (None, {}, [])]
+    yield from (forbidden(f"{path}.{name}") for name in unserved)
 
 
 def _spec(spec: Mapping[str, Any]) -> Iterator[Problem]:
@@ -222,11 +218,11 @@ def _spec(spec: Mapping[str, Any]) -> Iterator[Problem]:
     yield from claim_problems(spec)
     templates = spec.get("templates") or []
     if not isinstance(templates, list) or not all(isinstance(each, dict) for each in templates):
-        yield _invalid("spec.templates", "…", "must be a list of templates")
+        yield invalid_value("spec.templates", "…", "must be a list of templates")
         return
     names = templates_of(spec)
     if len(names) < len(templates):
-        yield _invalid("spec.templates", "…", "names of templates must be unique")
+        yield invalid_value("spec.templates", "…", "names of templates must be unique")
     yield from _hooks(spec, names, "spec")
     yield from lock_problems(spec, "spec")
     yield from _arguments(spec.get("arguments"), "spec.arguments")
@@ -246,7 +242,7 @@ def _on_top_of(defaults: Any, template: Mapping[str, Any]) -> Mapping[str, Any]:
 def _types(value: Mapping[str, Any], types: Mapping[str, type], path: str) -> Iterator[Problem]:
     for name, wanted in types.items():
         if value.get(name) is not None and not isinstance(value[name], wanted):
-            yield _invalid(f"{path}.{name}", _short(value[name]), f"must be a {_TYPE_NAMES[wanted]}")
+            yield invalid_value(f"{path}.{name}", _short(value[name]), f"must be a {_TYPE_NAMES[wanted]}")
 
 
 def _whole_numbers(value: Mapping[str, Any], names: tuple[str, ...], path: str) -> Iterator[Problem]:
@@ -254,7 +250,7 @@ def _whole_numbers(value: Mapping[str, Any], names: tuple[str, ...], path: str) 
     for name in names:
         number = value.get(name)
         if number is not None and (type(number) is not int or abs(number) >= 2**63):
-            yield _invalid(f"{path}.{name}", _short(number), "must be a whole number")
+            yield invalid_value(f"{path}.{name}", _short(number), "must be a whole number")
 
 
 def _pod_gc(rule: Mapping[str, Any], path: str) -> Iterator[Problem]:
@@ -262,12 +258,12 @@ def _pod_gc(rule: Mapping[str, Any], path: str) -> Iterator[Problem]:
         if rule.get("deleteDelayDuration"):
             seconds(rule["deleteDelayDuration"])
     except BadDuration as why:
-        yield _invalid(f"{path}.deleteDelayDuration", _short(rule["deleteDelayDuration"]), str(why)[:200])
+        yield invalid_value(f"{path}.deleteDelayDuration", _short(rule["deleteDelayDuration"]), str(why)[:200])
     try:
         if rule.get("labelSelector"):
             LabelSelector.from_dict(rule["labelSelector"])
     except (AttributeError, LookupError, TypeError, ValueError):
-        yield _invalid(f"{path}.labelSelector", "…", "must be a label selector")
+        yield invalid_value(f"{path}.labelSelector", "…", "must be a label selector")
 
 
 def _short(value: Any) -> str:
@@ -284,7 +280,7 @@ def _arguments(arguments: Any, path: str) -> Iterator[Problem]:
     if arguments is None:
         return
     if not isinstance(arguments, dict):
-        yield _invalid(path, arguments, "must be a map with parameters")
+        yield invalid_value(path, arguments, "must be a map with parameters")
         return
     yield from _fields(arguments, _INPUTS, path)
     yield from parameter_problems(arguments.get("parameters"), f"{path}.parameters")
@@ -293,7 +289,7 @@ def _arguments(arguments: Any, path: str) -> Iterator[Problem]:
 
 def _template(template: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not isinstance(template, dict):
-        yield _invalid(path, "…", "must be a template")
+        yield invalid_value(path, "…", "must be a template")
         return
     yield from _fields(template, _TEMPLATE, path)
     yield from _types(template, _TEMPLATE_TYPES, path)
@@ -304,10 +300,10 @@ def _template(template: Any, names: Mapping[str, Any], path: str) -> Iterator[Pr
     yield from metric_problems(template, path)
     yield from _memoize(template.get("memoize"), f"{path}.memoize")
     if not isinstance(template.get("name", ""), str):
-        yield _invalid(f"{path}.name", template["name"], "must be a text: put it in quotes")
+        yield invalid_value(f"{path}.name", template["name"], "must be a text: put it in quotes")
     kinds = [kind for kind in KINDS if kind in template]
     if len(kinds) != 1:
-        yield _invalid(path, template.get("name", ""), f"must have exactly one of {', '.join(sorted(KINDS))}")
+        yield invalid_value(path, template.get("name", ""), f"must have exactly one of {', '.join(sorted(KINDS))}")
         return
     for side, served in (("inputs", _INPUTS), ("outputs", _OUTPUTS)):
         if isinstance(value := template.get(side), dict):
@@ -326,30 +322,30 @@ def _memoize(memoize: Any, path: str) -> Iterator[Problem]:
     cache = memoize.get("cache") if isinstance(memoize, dict) else None
     config_map = cache.get("configMap") if isinstance(cache, dict) else None
     if not isinstance(config_map, dict) or not isinstance(config_map.get("name"), str) or not config_map["name"]:
-        yield f"{path}.cache.configMap.name", "FieldValueRequired", "Required value: the ConfigMap with the entries"
+        yield required(f"{path}.cache.configMap.name", "the ConfigMap with the entries")
     elif not memoize.get("key"):
-        yield f"{path}.key", "FieldValueRequired", "Required value"
+        yield required(f"{path}.key")
 
 
 def _hooks(holder: Mapping[str, Any], names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if (handler := holder.get("onExit")) and str(handler) not in names:
-        yield _invalid(f"{path}.onExit", handler, _nearest(names))
+        yield invalid_value(f"{path}.onExit", handler, _nearest(names))
     hooks = holder.get("hooks") or {}
     if not isinstance(hooks, dict) or not all(isinstance(hook, dict) for hook in hooks.values()):
-        yield _invalid(f"{path}.hooks", "…", "must be a map of hooks")
+        yield invalid_value(f"{path}.hooks", "…", "must be a map of hooks")
         return
     for name, hook in hooks.items():
         place = f"{path}.hooks.{str(name)[:60]}"
         if name != EXIT and not hook.get("expression"):
-            yield f"{place}.expression", "FieldValueRequired", "Required value: when the hook is to run"
+            yield required(f"{place}.expression", "when the hook is to run")
         if not hook.get("templateRef") and str(hook.get("template", "")) not in names:
-            yield _invalid(f"{place}.template", hook.get("template", ""), _nearest(names))
+            yield invalid_value(f"{place}.template", hook.get("template", ""), _nearest(names))
         yield from _arguments(hook.get("arguments"), f"{place}.arguments")
 
 
 def _steps(groups: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):
-        yield _invalid(path, "…", "must be a list of lists of steps")
+        yield invalid_value(path, "…", "must be a list of lists of steps")
         return
     seen: set[str] = set()
     for outer, group in enumerate(groups):
@@ -361,16 +357,16 @@ def _step(
     step: Any, names: Mapping[str, Any], path: str, seen: set[str], served: frozenset[str] = _STEP
 ) -> Iterator[Problem]:
     if not isinstance(step, dict) or not step.get("name"):
-        yield f"{path}.name", "FieldValueRequired", "Required value"
+        yield required(f"{path}.name")
         return
     if not isinstance(step["name"], str):
-        yield _invalid(f"{path}.name", step["name"], "must be a text: put it in quotes")
+        yield invalid_value(f"{path}.name", step["name"], "must be a text: put it in quotes")
         return
     if step["name"] in seen:
-        yield f"{path}.name", "FieldValueDuplicate", f"Duplicate value: {step['name']!r}"
+        yield duplicate(f"{path}.name", step["name"])
     seen.add(str(step["name"]))
     others = [name for name in step if name in _TASK - served]
-    yield from (_invalid(f"{path}.{name}", _short(step[name]), "only tasks of a dag have it") for name in others)
+    yield from (invalid_value(f"{path}.{name}", _short(step[name]), "only tasks of a dag have it") for name in others)
     yield from _fields(step, served | _TASK, path)
     yield from _hooks(step, names, path)
     yield from _arguments(step.get("arguments"), f"{path}.arguments")
@@ -379,7 +375,7 @@ def _step(
     elif not step.get("templateRef"):
         name = str(step.get("template", ""))
         if name not in names and "{{" not in name:
-            yield _invalid(f"{path}.template", name, _nearest(names))
+            yield invalid_value(f"{path}.template", name, _nearest(names))
         elif name in names:
             yield from supplied(step.get("arguments"), names[name], f"{path}.arguments.parameters")
 
@@ -387,7 +383,7 @@ def _step(
 def _dag(dag: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     tasks = dag.get("tasks") if isinstance(dag, dict) else None
     if not isinstance(tasks, list):
-        yield f"{path}.tasks", "FieldValueRequired", "Required value"
+        yield required(f"{path}.tasks")
         return
     seen: set[str] = set()
     every = (
@@ -403,10 +399,10 @@ def _dag(dag: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     try:
         needs = {name: depends_on(task, by_name)[0] for name, task in by_name.items()}
     except TemplateError as why:
-        yield _invalid(f"{path}.tasks", "…", str(why))
+        yield invalid_value(f"{path}.tasks", "…", str(why))
         return
     if circle := circle_in(needs):
-        yield _invalid(
+        yield invalid_value(
             f"{path}.tasks", " → ".join(circle[:MOST_NAMED]), "tasks that depend on each other in a circle never begin"
         )
 

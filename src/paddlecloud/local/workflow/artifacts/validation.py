@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paddlecloud.local.workflow.artifacts.locations import NEVER, ON_COMPLETION, ON_DELETION, SERVED, UNSERVED
-
-Problem = tuple[str, str, str]
+from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid, not_supported, required
 
 _FIELDS = frozenset((
     "name", "path", "mode", "recurseMode", "from", "fromExpression", "subPath", "optional", "archive", "globalName",
@@ -25,13 +24,13 @@ def artifact_problems(artifacts: Any, path: str, use: str) -> Iterator[Problem]:
     if artifacts is None:
         return
     if not isinstance(artifacts, list) or not all(isinstance(each, dict) and each.get("name") for each in artifacts):
-        yield path, "FieldValueInvalid", "Invalid value: must be a list of artifacts with names"
+        yield invalid(path, "must be a list of artifacts with names")
         return
     seen: set[str] = set()
     for index, artifact in enumerate(artifacts):
         here = f"{path}[{index}]"
         if str(artifact["name"]) in seen:
-            yield f"{here}.name", "FieldValueDuplicate", f"Duplicate value: {str(artifact['name'])[:60]!r}"
+            yield duplicate(f"{here}.name", str(artifact["name"])[:60])
         seen.add(str(artifact["name"]))
         yield from _artifact(artifact, here, use)
 
@@ -44,14 +43,14 @@ def archive_problems(template: Mapping[str, Any], path: str) -> Iterator[Problem
     here = f"{path}.archiveLocation"
     place = location.get("s3") if isinstance(location, dict) else None
     if not isinstance(location, dict) or (place is not None and not isinstance(place, dict)):
-        yield here, "FieldValueInvalid", "Invalid value: must be a map with s3 or archiveLogs"
+        yield invalid(here, "must be a map with s3 or archiveLogs")
         return
     for name, value in location.items():
         if name not in ("s3", "archiveLogs") and value not in (None, {}, []):
             why = "; this platform stores artifacts itself, or in S3"
-            yield f"{here}.{name}", "FieldValueForbidden", f"Forbidden: this platform does not serve it{why}"
+            yield forbidden(f"{here}.{name}", f"this platform does not serve it{why}")
     if location.get("archiveLogs") not in (None, True, False):
-        yield f"{here}.archiveLogs", "FieldValueInvalid", "Invalid value: must be true or false"
+        yield invalid(f"{here}.archiveLogs", "must be true or false")
     yield from _inner(place or {}, _S3, f"{here}.s3")
 
 
@@ -59,15 +58,15 @@ def repository_problems(spec: Mapping[str, Any]) -> Iterator[Problem]:
     """`artifactRepositoryRef` and `archiveLogs` of a workflow."""
     reference = spec.get("artifactRepositoryRef")
     if reference is not None and not isinstance(reference, dict):
-        yield "spec.artifactRepositoryRef", "FieldValueInvalid", "Invalid value: must be a map with configMap and key"
+        yield invalid("spec.artifactRepositoryRef", "must be a map with configMap and key")
     if spec.get("archiveLogs") not in (None, True, False):
-        yield "spec.archiveLogs", "FieldValueInvalid", "Invalid value: must be true or false"
+        yield invalid("spec.archiveLogs", "must be true or false")
 
 
 def _inner(place: Mapping[str, Any], served: frozenset[str], path: str) -> Iterator[Problem]:
     for name, value in place.items():
         if name not in served and value not in (None, {}, [], "", False):
-            yield f"{path}.{name}", "FieldValueForbidden", "Forbidden: this platform does not serve it"
+            yield forbidden(f"{path}.{name}")
 
 
 def _artifact(artifact: Mapping[str, Any], path: str, use: str) -> Iterator[Problem]:
@@ -75,34 +74,30 @@ def _artifact(artifact: Mapping[str, Any], path: str, use: str) -> Iterator[Prob
         if name in _FIELDS or value in (None, {}, [], "", False):
             continue
         reason = "; this platform stores artifacts itself, or in S3" if name in UNSERVED else ""
-        yield f"{path}.{name}", "FieldValueForbidden", f"Forbidden: this platform does not serve it{reason}"
+        yield forbidden(f"{path}.{name}", f"this platform does not serve it{reason}")
     for name, kind in (("archive", dict), ("artifactGC", dict), ("s3", dict), ("raw", dict), ("http", dict)):
         if artifact.get(name) is not None and not isinstance(artifact[name], kind):
-            yield f"{path}.{name}", "FieldValueInvalid", "Invalid value: must be a map"
+            yield invalid(f"{path}.{name}", "must be a map")
             return
     place = artifact.get("path")
     if use.startswith("pod "):
         if not place:
-            yield f"{path}.path", "FieldValueRequired", "Required value: the path in the container"
+            yield required(f"{path}.path", "the path in the container")
         elif not isinstance(place, str) or not place.startswith(("/", "{{")):
-            yield f"{path}.path", "FieldValueInvalid", f"Invalid value: {str(place)[:60]!r}: must be an absolute path"
+            yield invalid(f"{path}.path", f"{str(place)[:60]!r}: must be an absolute path")
     for name, fields in (("s3", _S3), ("http", _HTTP)):
         yield from _inner(artifact.get(name) or {}, fields, f"{path}.{name}")
     if use == "pod outputs":
         for name in ("http", "raw"):
             if artifact.get(name):
-                yield (
-                    f"{path}.{name}",
-                    "FieldValueForbidden",
-                    "Forbidden: outputs are stored in the repository or in S3",
-                )
+                yield forbidden(f"{path}.{name}", "outputs are stored in the repository or in S3")
     mode = artifact.get("mode")
     if mode is not None and (type(mode) is not int or not 0 <= mode <= 0o777):
-        yield f"{path}.mode", "FieldValueInvalid", f"Invalid value: {str(mode)[:60]!r}: must be between 0 and 0777"
+        yield invalid(f"{path}.mode", f"{str(mode)[:60]!r}: must be between 0 and 0777")
     strategy = (artifact.get("artifactGC") or {}).get("strategy")
     if strategy and strategy not in _GC_STRATEGIES:
         allowed = ", ".join(_GC_STRATEGIES)
-        yield f"{path}.artifactGC.strategy", "FieldValueNotSupported", f"Unsupported value: must be one of {allowed}"
+        yield not_supported(f"{path}.artifactGC.strategy", f"must be one of {allowed}")
 
 
 def is_missing(artifact: Mapping[str, Any]) -> bool:
