@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
@@ -31,10 +34,56 @@ ABOUT_MORE_THAN_A_FOLDER = {"budgets", "chart", "docs", "tools"}
 """Folders of unit tests: of what strangers send, of the chart, of pages, of the tests' own tools."""
 
 
+TESTED_ABOVE = {"local/workflow/expressions", "pipelines/components"}
+"""Folders whose one file of tests lies beside those of the folder around them."""
+SEVERAL = 3
+"""Modules of a folder that make a folder of tests worth having."""
+TESTS = ROOT / "tests" / "unit"
+
+
+def _with_tests(folder: str) -> bool:
+    return any((TESTS / folder).rglob("test_*.py"))
+
+
 def test_tests_of_a_folder_are_found_under_its_name() -> None:
-    tests = ROOT / "tests" / "unit"
-    tested = {str(file.parent.relative_to(tests)) for file in tests.rglob("test_*.py")}
+    tested = {str(file.parent.relative_to(TESTS)) for file in TESTS.rglob("test_*.py")}
     strays = {folder for folder in tested if not (SOURCE / folder).is_dir()} - ABOUT_MORE_THAN_A_FOLDER
     assert strays == set()
-    parts = {str(init.parent.relative_to(SOURCE)) for init in SOURCE.glob("local/*/__init__.py")}
-    assert {part for part in parts if not any((tests / part).rglob("test_*.py"))} == set()
+    sizes = Counter(str(file.parent.relative_to(SOURCE)) for file in SOURCE.rglob("*.py"))
+    parts = {folder for folder, modules in sizes.items() if modules >= SEVERAL and "recipes" not in folder}
+    parts |= {str(init.parent.relative_to(SOURCE)) for init in SOURCE.glob("local/*/__init__.py")}
+    assert {part for part in parts if not _with_tests(part)} - TESTED_ABOVE == set()
+
+
+ABOUT_ITS_NEIGHBOURS_TOO = {
+    "controllers/sampledata/test_docs.py",
+    "local/workflow/test_pod_fields.py",
+    "local/workflow/test_pod_validation.py",
+    "pipelines/test_text_detection.py",
+}
+"""Files of tests that import one part and test more through it."""
+
+
+def _imported_folders(file: Path) -> Iterator[str]:
+    """Folders of the source that a file imports from."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for package, *parts in (name.split(".") for name in names):
+            if package == SOURCE.name:
+                depth = next((n for n in range(len(parts), 0, -1) if SOURCE.joinpath(*parts[:n]).is_dir()), 0)
+                yield "/".join(parts[:depth])
+
+
+def test_tests_of_one_part_of_a_folder_lie_in_the_folder_of_that_part() -> None:
+    misplaced = {}
+    for file in TESTS.rglob("test_*.py"):
+        folder = str(file.parent.relative_to(TESTS))
+        used = {found for found in _imported_folders(file) if f"{found}/".startswith(f"{folder}/")}
+        parts = {found.removeprefix(folder).split("/")[1] if found != folder else "" for found in used}
+        if len(parts) == 1 and parts != {""}:
+            misplaced[str(file.relative_to(TESTS))] = parts.pop()
+    assert {name: part for name, part in misplaced.items() if name not in ABOUT_ITS_NEIGHBOURS_TOO} == {}
