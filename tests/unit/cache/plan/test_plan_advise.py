@@ -123,8 +123,7 @@ def test_the_text_says_what_to_expect_and_what_would_help() -> None:
         "400 samples/s when nothing waits",
         "computing alone        50s an epoch",
         "first epoch, cold      5m33s",
-        "later epochs           2m26s, of which 1m36s waiting; 56% of reads hit the cache, "
-        "834 MiB cross the link",
+        "later epochs           2m26s, of which 1m36s waiting; 56% of reads hit the cache, 834 MiB cross the link",
         "all 10 epochs          29m52s",
         "Any of these would end the waiting:",
         "  1.1 GiB of cache on each node",
