@@ -27,8 +27,7 @@ import paddlecloud
 from paddlecloud.api.catalogue import EMBEDDED_KINDS
 from paddlecloud.api.crd import definition
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.local.workflow import lock_validation, parameter_validation, pod_validation, validation
-from paddlecloud.local.workflow.artifacts import validation as artifact_validation
+from paddlecloud.local.workflow.validation import admission, artifacts, locks, parameters, pods
 
 FILE = Path(__file__).with_suffix(".yaml")
 CLASSES = ("attack", "kubernetes", "harmless")
@@ -66,25 +65,25 @@ _TEMPLATE = "spec.templates[]"
 _ARTIFACT = f"{_TEMPLATE}.inputs.artifacts[]"
 VALIDATED: dict[str, dict[str, Collection[str]]] = {
     "workflows.argoproj.io": {
-        "spec": validation._SPEC,
-        "spec.synchronization": lock_validation._FIELDS,
-        _TEMPLATE: validation._TEMPLATE,
-        f"{_TEMPLATE}.synchronization": lock_validation._FIELDS,
-        f"{_TEMPLATE}.inputs": validation._INPUTS,
-        f"{_TEMPLATE}.inputs.parameters[].valueFrom": parameter_validation._SOURCES,
-        _ARTIFACT: artifact_validation._FIELDS,
-        f"{_ARTIFACT}.s3": artifact_validation._S3,
-        f"{_ARTIFACT}.http": artifact_validation._HTTP,
-        f"{_TEMPLATE}.resource": pod_validation._RESOURCE,
-        f"{_TEMPLATE}.http": pod_validation._HTTP,
-        f"{_TEMPLATE}.containerSet": pod_validation._SET,
-        f"{_TEMPLATE}.dag.tasks[]": validation._TASK,
+        "spec": admission._SPEC,
+        "spec.synchronization": locks._FIELDS,
+        _TEMPLATE: admission._TEMPLATE,
+        f"{_TEMPLATE}.synchronization": locks._FIELDS,
+        f"{_TEMPLATE}.inputs": admission._INPUTS,
+        f"{_TEMPLATE}.inputs.parameters[].valueFrom": parameters._SOURCES,
+        _ARTIFACT: artifacts._FIELDS,
+        f"{_ARTIFACT}.s3": artifacts._S3,
+        f"{_ARTIFACT}.http": artifacts._HTTP,
+        f"{_TEMPLATE}.resource": pods._RESOURCE,
+        f"{_TEMPLATE}.http": pods._HTTP,
+        f"{_TEMPLATE}.containerSet": pods._SET,
+        f"{_TEMPLATE}.dag.tasks[]": admission._TASK,
     },
-    "cronworkflows.argoproj.io": {"spec": validation._CRON},
+    "cronworkflows.argoproj.io": {"spec": admission._CRON},
 }
 """The fields that local/workflow accepts at a place. Steps, outputs and arguments have those of tasks and inputs;
 WorkflowTemplates those of workflows."""
-VALIDATIONS = (validation, lock_validation, parameter_validation, artifact_validation, pod_validation)
+VALIDATIONS = (admission, locks, parameters, artifacts, pods)
 
 
 def _validated(known: Mapping[str, Collection[str]]) -> Iterator[str]:

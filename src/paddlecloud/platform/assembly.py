@@ -46,8 +46,8 @@ from paddlecloud.local.workflow.artifacts import driver as artifact_volumes
 from paddlecloud.local.workflow.artifacts.driver import ArtifactDriver
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.controller import Workflows
-from paddlecloud.local.workflow.image_validation import judge_images
 from paddlecloud.local.workflow.names import WORKFLOWS
+from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.platform import chart, fingerprint
 from paddlecloud.platform.pipelines import PipelinesApi

@@ -40,7 +40,7 @@ from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CONFIG_MAP_TYPE,
 from paddlecloud.local.workflow.nodes import is_ended, readable
 from paddlecloud.local.workflow.observed import Observed, same_in_one_pass
 from paddlecloud.local.workflow.unreadable import UNREADABLE, UnreadableLog
-from paddlecloud.local.workflow.validation import judge
+from paddlecloud.local.workflow.validation.admission import judge
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 
 PAUSE = 1.0

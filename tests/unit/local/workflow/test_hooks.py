@@ -10,7 +10,7 @@ import yaml
 from paddlecloud.kube.resource import Object
 
 from .simulation import Simulation, command_of, workflow
-from .test_validation import judged
+from .validation.test_validation import judged
 
 TEMPLATES = """
     - name: run

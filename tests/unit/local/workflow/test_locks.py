@@ -16,7 +16,7 @@ from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_w
 from paddlecloud.local.workflow.locks import Wanted, holdings
 
 from .simulation import OVER, Simulation, workflow
-from .test_validation import judged, spec
+from .validation.test_validation import judged, spec
 
 TEMPLATE = """
     entrypoint: main

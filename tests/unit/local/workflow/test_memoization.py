@@ -16,7 +16,7 @@ from paddlecloud.local.workflow.memoization import save
 from paddlecloud.local.workflow.observed import same_in_one_pass
 
 from .simulation import START, Simulation, workflow
-from .test_validation import judged, spec
+from .validation.test_validation import judged, spec
 
 MEMO = """
     entrypoint: main

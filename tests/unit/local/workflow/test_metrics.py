@@ -11,7 +11,7 @@ from paddlecloud.kube.metrics import Registry
 from paddlecloud.local.workflow.metric_series import MOST_LINES, MetricSeries
 from paddlecloud.local.workflow.metrics import Sample, WorkflowPlan
 from unit.local.workflow.simulation import START, Simulation, workflow
-from unit.local.workflow.test_validation import judged
+from unit.local.workflow.validation.test_validation import judged
 
 SPEC = """
 entrypoint: main

@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.local.workflow.executor.jsonpath import jq
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 from unit.local.workflow.simulation import Simulation, workflow
-from unit.local.workflow.test_validation import judged
+from unit.local.workflow.validation.test_validation import judged
 
 ONE = """
 entrypoint: main

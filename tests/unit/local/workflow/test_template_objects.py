@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.merging import joined
 
 from .simulation import Simulation, command_of, workflow
-from .test_validation import judged
+from .validation.test_validation import judged
 
 SHARED: dict[str, Any] = yaml.safe_load("""
     entrypoint: main

@@ -13,7 +13,7 @@ from paddlecloud.local.workflow.artifacts.collector import Collector
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.outputs import orders_of
 from unit.local.workflow.simulation import Simulation, workflow
-from unit.local.workflow.test_validation import judged
+from unit.local.workflow.validation.test_validation import judged
 
 S3 = "s3: {bucket: b, endpoint: 'minio:9000', insecure: true, accessKeySecret: {name: keys, key: access}}"
 MAKES = """

@@ -14,7 +14,7 @@ import pytest
 from paddlecloud.local.workflow.executor import http_request, saving
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 from unit.local.workflow.simulation import Simulation, workflow
-from unit.local.workflow.test_validation import judged
+from unit.local.workflow.validation.test_validation import judged
 
 
 class Echo(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
 from paddlecloud.local.workflow.executor.orders import ExecutorError
-from unit.local.workflow.test_validation import judged
+from unit.local.workflow.validation.test_validation import judged
 
 C = {"name": "c", "image": "busybox", "command": ["true"]}
 RESOURCE = {"action": "create", "manifest": "kind: X"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paddlecloud.local.workflow.problems import Problem, forbidden, invalid, required
+from paddlecloud.local.workflow.validation.problems import Problem, forbidden, invalid, required
 
 MOST_LOCKS = 100
 _FIELDS = ("mutex", "mutexes", "semaphore", "semaphores")

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from paddlecloud.local.workflow.artifacts.validation import is_missing
 from paddlecloud.local.workflow.execution import Specs
 from paddlecloud.local.workflow.names import GROUP
-from paddlecloud.local.workflow.problems import Problem, invalid, required
 from paddlecloud.local.workflow.templates import Template, templates_of
+from paddlecloud.local.workflow.validation.artifacts import is_missing
+from paddlecloud.local.workflow.validation.problems import Problem, invalid, required
 from paddlecloud.local.workflow.variables import tags_in
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from paddlecloud.local.workflow.pod_validation import path_problems
-from paddlecloud.local.workflow.problems import Problem, forbidden, invalid, invalid_value
+from paddlecloud.local.workflow.validation.pods import path_problems
+from paddlecloud.local.workflow.validation.problems import Problem, forbidden, invalid, invalid_value
 
 _SOURCES = ("path", "parameter", "expression", "default", "configMapKeyRef", "supplied", "jsonPath", "jqFilter")
 _UNSERVED = ("event", "raw")

@@ -1,6 +1,6 @@
 """What is refused in a CronWorkflow when it is written: schedules, zone, policy, limits, conditions. Pure.
 
-The Workflow inside is judged by `workflow.validation` like any other.
+The Workflow inside is judged by `admission.py` like any other.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from paddlecloud.api.cron import BadSchedule
 from paddlecloud.kube.timetable import UnknownZone, timetable, zone_of
 from paddlecloud.local.workflow.expressions.evaluation import parsed
 from paddlecloud.local.workflow.expressions.tokens import ExpressionError
-from paddlecloud.local.workflow.problems import Problem, forbidden, invalid_value, required
+from paddlecloud.local.workflow.validation.problems import Problem, forbidden, invalid_value, required
 
 _POLICIES = ("Allow", "Forbid", "Replace")
 _NUMBERS = ("startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit")

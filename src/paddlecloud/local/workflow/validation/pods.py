@@ -6,13 +6,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from paddlecloud.kube.circles import circle_in
-from paddlecloud.local.workflow.artifacts.validation import artifact_problems
 from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 from paddlecloud.local.workflow.pod_patch import parsed
-from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid, not_supported, required
 from paddlecloud.local.workflow.templates import TemplateError
+from paddlecloud.local.workflow.validation.artifacts import artifact_problems
+from paddlecloud.local.workflow.validation.problems import (
+    Problem,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 
 _RESOURCE = frozenset((
     "action", "manifest", "manifestFrom", "mergeStrategy", "setOwnerReference", "successCondition", "failureCondition",

@@ -10,7 +10,7 @@ from paddlecloud.kube import errors
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workflow.names import CRON_WORKFLOWS
-from paddlecloud.local.workflow.validation import judge
+from paddlecloud.local.workflow.validation.admission import judge
 
 RUN: dict[str, Any] = {"entrypoint": "main", "templates": [{"name": "main", "container": {"image": "busybox"}}]}
 

@@ -9,8 +9,8 @@ import pytest
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.workflow.image_validation import MOST_ASKED, RUN_LABEL, judge_images
 from paddlecloud.local.workflow.names import WORKFLOWS
+from paddlecloud.local.workflow.validation.images import MOST_ASKED, RUN_LABEL, judge_images
 
 INFO = KindInfo(WORKFLOWS, "workflow")
 RUN = {RUN_LABEL: "1"}

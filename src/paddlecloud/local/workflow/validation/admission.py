@@ -17,21 +17,22 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.workflow.artifacts.validation import (
-    archive_problems,
-    artifact_problems,
-    repository_problems,
-)
-from paddlecloud.local.workflow.cron.validation import schedule_problems
 from paddlecloud.local.workflow.dag import depends_on
 from paddlecloud.local.workflow.durations import BadDuration, seconds
 from paddlecloud.local.workflow.execution import Specs, merged_spec
 from paddlecloud.local.workflow.hooks import EXIT
-from paddlecloud.local.workflow.lock_validation import lock_problems
 from paddlecloud.local.workflow.metrics import metric_problems
 from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CRON_WORKFLOWS, GROUP, TEMPLATES, WORKFLOWS
-from paddlecloud.local.workflow.parameter_validation import parameter_problems
-from paddlecloud.local.workflow.pod_validation import (
+from paddlecloud.local.workflow.templates import KINDS, POD_KINDS, TemplateError, templates_of, with_defaults
+from paddlecloud.local.workflow.unreadable import UNREADABLE
+from paddlecloud.local.workflow.validation.artifacts import (
+    archive_problems,
+    artifact_problems,
+    repository_problems,
+)
+from paddlecloud.local.workflow.validation.locks import lock_problems
+from paddlecloud.local.workflow.validation.parameters import parameter_problems
+from paddlecloud.local.workflow.validation.pods import (
     claim_problems,
     container_problems,
     container_set_problems,
@@ -40,10 +41,9 @@ from paddlecloud.local.workflow.pod_validation import (
     patch_problems,
     resource_problems,
 )
-from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid_value, required
-from paddlecloud.local.workflow.referred import referred, supplied, unknown_variables
-from paddlecloud.local.workflow.templates import KINDS, POD_KINDS, TemplateError, templates_of, with_defaults
-from paddlecloud.local.workflow.unreadable import UNREADABLE
+from paddlecloud.local.workflow.validation.problems import Problem, duplicate, forbidden, invalid_value, required
+from paddlecloud.local.workflow.validation.referred import referred, supplied, unknown_variables
+from paddlecloud.local.workflow.validation.schedules import schedule_problems
 
 _SPEC = frozenset((
     "entrypoint", "arguments", "templates", "serviceAccountName", "automountServiceAccountToken", "volumes",

@@ -6,7 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from paddlecloud.local.workflow.artifacts.locations import NEVER, ON_COMPLETION, ON_DELETION, SERVED, UNSERVED
-from paddlecloud.local.workflow.problems import Problem, duplicate, forbidden, invalid, not_supported, required
+from paddlecloud.local.workflow.validation.problems import (
+    Problem,
+    duplicate,
+    forbidden,
+    invalid,
+    not_supported,
+    required,
+)
 
 _FIELDS = frozenset((
     "name", "path", "mode", "recurseMode", "from", "fromExpression", "subPath", "optional", "archive", "globalName",

@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workflow.names import WORKFLOWS
-from paddlecloud.local.workflow.validation import judge
+from paddlecloud.local.workflow.validation.admission import judge
 
 SAY: dict[str, Any] = {"name": "say", "container": {"image": "busybox"}}
 
