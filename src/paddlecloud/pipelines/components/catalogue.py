@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from paddlecloud.pipelines.components.declaration import Component, Set
+from paddlecloud.pipelines.components.declaration import Component
 from paddlecloud.pipelines.components.launchers import LAUNCHERS
 from paddlecloud.pipelines.components.operators import OPERATORS
 
@@ -19,7 +19,3 @@ def path(component: Component) -> Path:
 def find(program: str) -> Component | None:
     """The component that a launcher's name stands for."""
     return next((one for one in COMPONENTS if one.launcher == program), None)
-
-
-def of_set(name: Set) -> tuple[Component, ...]:
-    return tuple(one for one in COMPONENTS if one.set == name)
