@@ -20,7 +20,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.runs import record, schedule, starting, states
+from paddlecloud.pipelines.runs import cache_misses, record, schedule, starting, states
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
@@ -105,7 +105,10 @@ def conclude(session: Session, workflow: Object) -> int:
     """The last line, and the exit code of how it ended."""
     name, failure = workflow["metadata"]["name"], states.failure(workflow)
     if failure:
-        raise CliError(f"workflow/{name} failed", why=failure, next=f"pdc pipeline logs {name}", exit_code=JOB_FAILED)
+        following = f"pdc pipeline logs {name}"
+        if cache_misses.lacks_cache_rights(failure):
+            following = f"pdc pipeline resubmit {name} --no-cache; or give Argo the right (docs/pipelines.md#caching)"
+        raise CliError(f"workflow/{name} failed", why=failure, next=following, exit_code=JOB_FAILED)
     if not session.args.output:
         session.print(f"workflow/{name} {states.phase_of(workflow).lower()}")
     return 0

@@ -1,4 +1,5 @@
-"""Why steps of a kfp 2 run were not answered from the cache: what earlier runs of its pipeline had otherwise. Pure."""
+"""Why steps of a kfp 2 run were not answered from the cache: what earlier runs of its pipeline had otherwise, or that
+Argo may not write it. Pure."""
 
 from __future__ import annotations
 
@@ -75,3 +76,10 @@ def _executions(workflow: Object) -> Iterator[_Execution]:
 
 def _pipeline(meta: Object) -> str:
     return str((meta.get("annotations") or {}).get(names.PIPELINE_NAME) or "")
+
+
+def lacks_cache_rights(failure: str) -> bool:
+    """Whether a run failed because Argo's controller may not write the ConfigMap of a cache: in the words of Argo
+    (workflow/controller/cache/configmap_cache.go) when it creates, updates and reads one."""
+    caches = ("config map cache", "creating cache entry", f'configmaps "{CACHE_PREFIX}')
+    return "forbidden" in failure and any(each in failure for each in caches)
