@@ -208,6 +208,26 @@ def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(
     assert read(kubectl, "cronworkflows")["items"][0]["spec"]["schedules"] == ["@every 3600s"]
 
 
+def test_a_schedule_has_the_name_it_was_given_once_and_may_end_without_its_runs(
+    run: Run, kubectl: Kubectl, namespace: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    code, out, err = run("schedule", str(file), "--every", "1s", "--name", "nightly")
+    assert (code, out) == (OK, "cronworkflow/nightly created: @every 1s\n")
+    advised = next(line for line in err.splitlines() if "keep its runs" in line).partition("pdc ")[2]
+    assert advised == f"delete cronworkflow/nightly -n {namespace} --cascade=orphan"
+    code, _, err = run("schedule", str(file), "--every", "1h", "--name", "nightly")
+    assert (code, "already exists" in err, "another --name" in err) == (CONFLICT, True, True)
+    for bad in ("every night", "n" * 53):
+        assert run("schedule", str(file), "--every", "1h", "--name", bad)[0] == INVALID
+    assert [each["metadata"]["name"] for each in read(kubectl, "cronworkflows")["items"]] == ["nightly"]
+    until(lambda: bool(names_of(run)), True)
+    assert main([*advised.split(), "-y"]) == OK
+    assert read(kubectl, "cronworkflows")["items"] == []
+    until(lambda: {"ownerReferences" in each["metadata"] for each in read(kubectl, "workflows")["items"]}, {False})
+
+
 def test_what_is_wrong_on_the_command_line_is_named(run: Run, tmp_path: Path) -> None:
     (tmp_path / "pod.yaml").write_text("kind: Pod")
     (tmp_path / "greet.yaml").write_text(WORKFLOW)

@@ -64,7 +64,9 @@ def add_commands(parsers: Parsers) -> None:
         metavar="NAME=VALUE",
         help="run, resubmit, schedule: of the pipeline",
     )
-    parser.add_argument("--name", help="run, resubmit, schedule: what it is called (default: as the pipeline)")
+    parser.add_argument(
+        "--name", help="run, resubmit: what it is called (default: as the pipeline); schedule: name of the CronWorkflow"
+    )
     parser.add_argument("--function", metavar="NAME", help="run, schedule: which pipeline function of FILE.py")
     parser.add_argument("--python", metavar="PATH", help="run, schedule: interpreter that has kfp, for FILE.py")
     parser.add_argument("--service-account", metavar="NAME", help="run, schedule: account of its steps")

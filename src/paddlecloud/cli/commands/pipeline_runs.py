@@ -231,6 +231,11 @@ def find_run(session: Session, word: str) -> Object:
     return session.api.do(session.api.client.get(names.WORKFLOWS, name, session.namespace))
 
 
+def in_namespace(session: Session) -> str:
+    """What a command that is advised needs besides the name: ` -n NAMESPACE`, unless it is the context's."""
+    return f" -n {session.namespace}" if session.namespace != session.api.namespace else ""
+
+
 def _word(args: argparse.Namespace) -> str:
     return str(args.words[0]) if args.words else ""
 

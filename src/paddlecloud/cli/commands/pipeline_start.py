@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.cli import times
-from paddlecloud.cli.commands.pipeline_runs import find_run
+from paddlecloud.cli.commands.pipeline_runs import find_run, in_namespace
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
@@ -19,12 +19,16 @@ from paddlecloud.cli.render import output, pipeline_graph, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import cache_misses, record, schedule, starting, states
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
 from paddlecloud.sdk.compiling import CompileError
+
+LONGEST_SCHEDULE_NAME = 52
+"""As Argo allows for CronWorkflows."""
 
 
 def run_file(session: Session, args: argparse.Namespace) -> int:
@@ -125,17 +129,33 @@ def run_schedule(session: Session, args: argparse.Namespace) -> int:
         trigger = schedule.read(cron=args.cron or "", interval=f"{args.every:.0f}" if args.every else "")
     except schedule.ScheduleError as error:
         raise UsageError(str(error), next=f'pdc pipeline schedule {file} --cron "0 9 * * *"') from None
+    _check_schedule_name(args.name or "")
     found = _read(args, file)
     request = _request(session, args, found)._replace(recurring_id=str(uuid.uuid4()))
-    with attempting(f"schedule {file}"), _readable(file):
-        call = starting.schedule(session.api.client, found, request, trigger, suffix=suffix())
+    where = in_namespace(session)
+    hints = {"AlreadyExists": f"another --name; to see what is scheduled: pdc pipeline schedule{where}"}
+    with attempting(f"schedule {file}", hints=hints), _readable(file):
+        call = starting.schedule(
+            session.api.client, found, request, trigger, suffix=suffix(), name=args.name or ""
+        )  # fmt: skip
         made = session.api.do(call)
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(made)], fmt, single=True)
     else:
-        session.print(f"cronworkflow/{made['metadata']['name']} created: {trigger.schedule}")
-        session.note(f"to end it: pdc delete cronworkflow/{made['metadata']['name']}")
+        name = f"cronworkflow/{made['metadata']['name']}"
+        session.print(f"{name} created: {trigger.schedule}")
+        session.note(f"to end it and keep its runs: pdc delete {name}{where} --cascade=orphan")
+        session.note("without --cascade=orphan its runs are deleted too, with their logs and artifacts")
     return 0
+
+
+def _check_schedule_name(name: str) -> None:
+    """The name of a schedule is that of its CronWorkflow: commands take it, and there are no two of it."""
+    problems = subdomain_problems(name) if name else []
+    if len(name) > LONGEST_SCHEDULE_NAME:
+        problems = [f"must be no more than {LONGEST_SCHEDULE_NAME} characters: Argo adds a time to it"]
+    if problems:
+        raise InputError(f'"{name}" cannot be the name of a schedule', why=problems[0], next="--name nightly")
 
 
 _OF_A_FILE = ("parameter", "name", "function", "python", "service_account", "no_cache", "cron", "every")

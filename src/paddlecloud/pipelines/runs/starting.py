@@ -34,10 +34,17 @@ async def resubmit(
     return await client.create(names.WORKFLOWS, made)
 
 
-async def schedule(client: Client, package: Package, request: RunRequest, trigger: Trigger, *, suffix: str) -> Object:
-    """A recurring run. `request.recurring_id` is its id."""
+async def schedule(
+    client: Client, package: Package, request: RunRequest, trigger: Trigger, *, suffix: str, name: str = ""
+) -> Object:
+    """A recurring run. `request.recurring_id` is its id; `name` is that of the object, by default one that is free.
+
+    Raises `AlreadyExists` if another one has the name.
+    """
     wanted = await with_account(client, package, request)
     workflow = submission.workflow_of(package, wanted, suffix=suffix)
+    if name:
+        workflow["metadata"]["name"] = name
     made = recurrence.cron_workflow(workflow, request.recurring_id, request.name, trigger)
     return await client.create(names.CRON_WORKFLOWS, made)
 
