@@ -145,6 +145,39 @@ READ = """
 """
 
 
+MEMOIZED = """
+    entrypoint: main
+    templates:
+    - name: main
+      steps:
+      - - {name: make, template: make}
+      - - name: take
+          template: take
+          arguments: {artifacts: [{name: data, from: "{{steps.make.outputs.artifacts.data}}"}]}
+    - name: make
+      memoize: {key: made, cache: {configMap: {name: made-before}}}
+      container: {image: busybox, command: [sh, -c], args: ["echo one > /tmp/data"]}
+      outputs: {artifacts: [{name: data, path: /tmp/data}]}
+    - name: take
+      inputs: {artifacts: [{name: data, path: /tmp/data}]}
+      container: {image: busybox, command: [cat, /tmp/data]}
+"""
+
+
+def test_a_step_whose_cached_artifact_went_with_its_workflow_runs_again(kubectl: Kubectl, server: Target) -> None:
+    def hit(name: str) -> bool:
+        status = run(kubectl, name, MEMOIZED)
+        assert status["phase"] == "Succeeded", status.get("message")
+        assert printed(kubectl, status, "take") == "one"
+        return bool(nodes(status)["make"]["memoizationStatus"]["hit"])
+
+    assert [hit("memo-1"), hit("memo-2")] == [False, True]
+    (made,) = server.kubeconfig.parent.glob("artifacts/namespaces/*/files/memo-1/*/data.tgz")
+    kubectl("delete", "wf", "memo-1")
+    until(made.exists, lambda is_there: not is_there)
+    assert [hit("memo-3"), hit("memo-4")] == [False, True]
+
+
 def test_a_step_without_the_artifact_it_promised_is_an_error_that_names_it(kubectl: Kubectl) -> None:
     status = run(kubectl, "nothing", ONE.format(command="true"))
     assert status["phase"] == "Error"

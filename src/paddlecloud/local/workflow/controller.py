@@ -197,6 +197,7 @@ class Workflows:
         )
         CronWorkflowReconciler(manager, control_plane.clock)
         self._store = control_plane.store
+        self._repository = repository
         self._programs = programs
         control_plane.admission.policies.append(
             functools.partial(judge, specs=self._stored_spec, report=unreadable.report)
@@ -254,6 +255,7 @@ class Workflows:
             specs=specs,
             config_map=value,
             cache=same_in_one_pass(lambda name: self._store.get(Address("/configmaps", namespace, name))),
+            is_stored=functools.cache(functools.partial(self._repository.is_stored, namespace)),
             programs=self._programs,
             is_large=is_packed(workflow),
         )

@@ -2,6 +2,10 @@
 
 The ConfigMap, its label and its entries are as Argo has them (`workflow/controller/cache`), so both can use one. Only a
 ConfigMap of the workflow's own namespace that is labelled as a cache is read or written; a missing one is created.
+
+Argo takes an entry without looking whether its artifacts are still stored (`configmap_cache.go`, `Load`), and keeps
+artifacts for ever unless asked not to. Here they go with their workflow, so an entry that names one which is gone
+would fail all steps that take it, for ever: it is a miss, and overwritten when the step has run.
 """
 
 from __future__ import annotations
@@ -9,11 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent
 from paddlecloud.kube.resource import CONFIGMAPS, Object
+from paddlecloud.local.workflow.artifacts.named import named_keys
 from paddlecloud.local.workflow.durations import seconds
 from paddlecloud.local.workflow.expressions.budget import take_work
 from paddlecloud.local.workflow.names import CONFIG_MAP_TYPE
@@ -29,10 +35,19 @@ _KEY = re.compile("[a-zA-Z0-9][-a-zA-Z0-9]*")
 
 ConfigMap = Callable[[str], "Object | None"]
 """A ConfigMap of the workflow's namespace, by its name."""
+IsStored = Callable[[str], bool]
+"""Whether something is stored under a key of the namespace's built-in repository."""
+MOST_LOOKED_FOR = 1000
+"""Artifacts of one entry: one that names more is a miss."""
+_LOOKUP = 100
+"""Steps of the work of one pass that it takes to look for a key: some calls of the file system."""
 
 
-def found(memoize: Mapping[str, Any], config_map: ConfigMap, now: float) -> tuple[Object, Object | None]:
-    """The `memoizationStatus` of a node, and its outputs where they are known."""
+def found(
+    memoize: Mapping[str, Any], config_map: ConfigMap, now: float, is_stored: IsStored, *, built_in: bool
+) -> tuple[Object, Object | None]:
+    """The `memoizationStatus` of a node, and its outputs where they are known. `built_in` is whether the workflow has
+    its artifacts in the built-in repository."""
     name, key = _names(memoize)
     status = {"hit": False, "key": key, "cacheName": name}
     data = _cache(config_map(name), name)
@@ -43,7 +58,12 @@ def found(memoize: Mapping[str, Any], config_map: ConfigMap, now: float) -> tupl
     if memoize.get("maxAge") and now > parse_rfc3339(str(entry["creationTimestamp"])) + seconds(memoize["maxAge"]):
         return status, None
     outputs = entry.get("outputs")
-    return {**status, "hit": True}, outputs if isinstance(outputs, dict) else {}
+    outputs = outputs if isinstance(outputs, dict) else {}
+    keys = list(islice(named_keys(outputs, built_in=built_in), MOST_LOOKED_FOR + 1))
+    take_work(_LOOKUP * len(keys))
+    if len(keys) > MOST_LOOKED_FOR or not all(is_stored(key) for key in keys):
+        return status, None
+    return {**status, "hit": True}, outputs
 
 
 def _names(memoize: Mapping[str, Any]) -> tuple[str, str]:

@@ -19,9 +19,10 @@ from paddlecloud.local.workflow.templates import ConfigMapValue
 class Observed:
     """`pods` by the id of their node; `claims` and `budgets` that it owns; `reports` by the id of the node, of pods
     whose outputs were collected; `specs` gives that of a WorkflowTemplate; `config_map` a value of a ConfigMap;
-    `locks` who else has and wants a lock; `cache` a ConfigMap of the namespace, by its name; `programs` what an image
-    runs by itself; `is_large` whether the nodes are packed; `refused` why the API server did not create a pod, by the
-    id of its node, or a claim, by its name; `unreadable` why the outputs of its pods could not be collected."""
+    `locks` who else has and wants a lock; `cache` a ConfigMap of the namespace, by its name; `is_stored` whether the
+    built-in repository has something under a key; `programs` what an image runs by itself; `is_large` whether the nodes
+    are packed; `refused` why the API server did not create a pod, by the id of its node, or a claim, by its name;
+    `unreadable` why the outputs of its pods could not be collected."""
 
     pods: Mapping[str, Object] = field(default_factory=dict)
     claims: Sequence[Object] = ()
@@ -31,6 +32,7 @@ class Observed:
     config_map: ConfigMapValue = lambda name, key: None
     locks: Locks = lambda wanted: Lock()
     cache: memoization.ConfigMap = lambda name: None
+    is_stored: memoization.IsStored = lambda key: True
     programs: Programs = lambda image: None
     is_large: bool = False
     refused: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow import container_set, memoization, retries, stopping
 from paddlecloud.local.workflow.artifacts.locations import REPOSITORY
-from paddlecloud.local.workflow.artifacts.repositories import with_archive_location
+from paddlecloud.local.workflow.artifacts.repositories import is_built_in, with_archive_location
 from paddlecloud.local.workflow.expressions.budget import Work
 from paddlecloud.local.workflow.image_commands import with_commands
 from paddlecloud.local.workflow.limits import MOST_BEGUN, Allowance, TooLarge
@@ -177,7 +177,13 @@ class Operation:
         if ready.get("synchronization") and not self._may_go_on(name, ready):
             return self._wait_for_lock(name, ready, kind, holder, library, place, **flags)
         if ready.get("memoize") and (node is None or "memoizationStatus" not in node):
-            flags["memoizationStatus"], outputs = memoization.found(ready["memoize"], self.observed.cache, self.now)
+            flags["memoizationStatus"], outputs = memoization.found(
+                ready["memoize"],
+                self.observed.cache,
+                self.now,
+                self.observed.is_stored,
+                built_in=is_built_in(self.repository),
+            )
             if outputs is not None:
                 return self._from_cache(name, ready, kind, holder, library, place, outputs, **flags)
             if node is not None:

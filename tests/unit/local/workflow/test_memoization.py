@@ -35,11 +35,12 @@ def cache(outputs: Any, age: float = 0.0, labels: Any = LABELS) -> Object:
     return {"metadata": {"name": "results", "labels": labels}, "data": {"k-wf": json.dumps(entry)}}
 
 
-def run(config_map: Object | None, text: str = MEMO) -> tuple[Simulation, list[Object], list[Object]]:
+def run(config_map: Object | None, text: str = MEMO, **observed: Any) -> tuple[Simulation, list[Object], list[Object]]:
     """The workflow after its end, the ConfigMaps that were created, and what was patched into the one there is."""
     created: list[Object] = []
     patched: list[Object] = []
-    simulation = Simulation(workflow(text), lambda pod: {"parameters": {"made": "gold"}}, cache=lambda name: config_map)
+    observed["cache"] = lambda name: config_map
+    simulation = Simulation(workflow(text), lambda pod: {"parameters": {"made": "gold"}}, **observed)
     for _ in range(10):
         plan = simulation.decided()
         created += [each for each in plan.create if each["kind"] == "ConfigMap"]
@@ -75,6 +76,74 @@ def test_given_an_entry_that_is_too_old_then_the_step_runs() -> None:
     done, _, patched = run(cache({}, age=3601))
     assert len(done.created) == 1
     assert json.loads(patched[0]["data"]["k-wf"])["nodeID"] == "wf"
+
+
+REFERENCE = {"name": "data", "type": {}, "uri": "s3://b/k", "key": "k", "metadata": {}, "digest": "sha256:1"}
+WITHOUT_CONTENT = {key: value for key, value in REFERENCE.items() if key != "digest"}
+STORE = {"endpoint": "s3:9000", "bucket": "b"}
+
+
+def artifact(**place: Any) -> Object:
+    return {"artifacts": [{"name": "data", "path": "/tmp/data", "s3": {"key": "k", **place}}]}
+
+
+def parameter(value: Any, name: str = "artifact-data") -> Object:
+    return {"parameters": [{"name": name, "value": value if isinstance(value, str) else json.dumps(value)}]}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "asked"),
+    [
+        (artifact(), True),
+        (artifact(**STORE), False),
+        ({"artifacts": [{"name": "main-logs", "s3": {"key": "k"}}]}, False),
+        ({"artifacts": [{"name": "text", "raw": {"data": "k"}}]}, False),
+        (parameter(REFERENCE), True),
+        (parameter([[REFERENCE], []]), True),
+        (parameter(WITHOUT_CONTENT), False),
+        (parameter(REFERENCE, name="config"), False),
+        (parameter("{k"), False),
+        (parameter("[" * 100_000), False),
+        ({**artifact(**STORE), **parameter(REFERENCE)}, False),
+        (parameter({**REFERENCE, "key": 3}), False),
+    ],
+)
+def test_an_answer_is_taken_only_while_the_artifacts_that_it_names_are_stored(outputs: Object, asked: bool) -> None:
+    for is_there in (True, False):
+        keys: list[str] = []
+
+        def is_stored(key: str, is_there: bool = is_there, keys: list[str] = keys) -> bool:
+            keys.append(key)
+            return is_there
+
+        done, _, patched = run(cache(outputs), is_stored=is_stored)
+        hit = is_there or not asked
+        assert (done.status["phase"], set(keys)) == ("Succeeded", {"k"} if asked else set())
+        assert (done.nodes["wf"]["memoizationStatus"]["hit"], done.created) == (hit, [] if hit else ["wf"])
+        (entry,) = (json.loads(each["data"]["k-wf"]) for each in patched)
+        assert entry["outputs"] == outputs if hit else entry["outputs"]["parameters"][0]["value"] == "gold"
+
+
+def test_references_of_a_workflow_that_has_its_artifacts_in_s3_are_not_looked_for() -> None:
+    simulation = Simulation(workflow(MEMO), cache=lambda name: cache(parameter(REFERENCE)), is_stored=lambda key: False)
+    simulation.workflow["status"] = {"artifactRepositoryRef": {"artifactRepository": {"s3": STORE}}}
+    assert simulation.decided().patch[-1].patch["status"]["nodes"]["wf"]["memoizationStatus"]["hit"]
+
+
+def test_given_entries_with_very_many_artifacts_then_a_pass_looks_for_some_of_them_alone() -> None:
+    keys: list[str] = []
+
+    def is_stored(key: str) -> bool:
+        keys.append(key)
+        return True
+
+    many = {"artifacts": [{"name": "a", "s3": {"key": f"{at}"}} for at in range(1000)]}
+    simulation = Simulation(workflow(LOOP), cache=lambda name: cache(many), is_stored=is_stored)
+    plan = simulation.decided()
+    assert (len(keys), plan.after) == (5000, 0.0), "the other steps of the loop are for the next pass"
+    keys.clear()
+    done, _, _ = run(cache({"artifacts": [*many["artifacts"], *artifact()["artifacts"]]}), is_stored=is_stored)
+    assert (done.created, keys) == (["wf"], []), "it is a miss"
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,12 @@ def with_archive_location(
     return {**template, "archiveLocation": made}
 
 
+def is_built_in(reference: Mapping[str, Any]) -> bool:
+    """Of `status.artifactRepositoryRef`: whether a key alone is one of the built-in repository."""
+    place = _location(reference["artifactRepository"]).get("s3")
+    return place is not None and not place.get("bucket") and not place.get("endpoint")
+
+
 def _location(repository: Mapping[str, Any]) -> Object:
     other = next((kind for kind in UNSERVED if repository.get(kind)), None)
     if other is not None:

@@ -27,7 +27,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.removal import remove_below, remove_tree
 from paddlecloud.local.workflow.artifacts.locations import NEVER
 from paddlecloud.local.workflow.executor import trees
-from paddlecloud.local.workflow.executor.keys import names_of, record_name
+from paddlecloud.local.workflow.executor.keys import key_problem, names_of, record_name
 from paddlecloud.local.workflow.executor.orders import MOST_REPORT, REPORT_FILE
 from paddlecloud.local.workflow.executor.trees import Unfit
 
@@ -161,6 +161,10 @@ class Repository:
                 if key and (self.record(namespace, key) or {}).get("gc") != NEVER:
                     self.forget(namespace, key, uid)
         remove_tree(folder)
+
+    def is_stored(self, namespace: str, key: str) -> bool:
+        """Whether there is something under a key, which may be a part of what was stored as a folder."""
+        return not key_problem(key) and _is_there(self._namespace(namespace) / "files", names_of(key))
 
     # For users
 

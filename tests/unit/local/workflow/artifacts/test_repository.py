@@ -47,6 +47,18 @@ def test_outputs_are_taken_over_and_their_digests_recorded(repository: Repositor
     assert content(repository, namespace="other") is None
 
 
+def test_what_is_stored_under_a_key_is_there_until_it_is_forgotten(repository: Repository) -> None:
+    assert not repository.is_stored("ns", "wf/pod/made"), "a namespace without artifacts has no folder"
+    save(repository)
+    collect(repository)
+    kept = {key for key in ("wf/pod/made", "/wf/pod/made", "wf/pod", "wf/other", "", "x" * 2000, "wf/pod/made/x", "..")
+            if repository.is_stored("ns", key)}  # fmt: skip
+    assert kept == {"wf/pod/made", "/wf/pod/made", "wf/pod"}
+    assert not repository.is_stored("other", "wf/pod/made")
+    repository.forget("ns", "wf/pod/made", "wf-uid")
+    assert not repository.is_stored("ns", "wf/pod/made")
+
+
 def test_taking_over_may_be_repeated_after_a_crash_at_any_point(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
