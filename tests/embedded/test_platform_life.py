@@ -410,3 +410,28 @@ def test_a_planned_stop_says_what_runs_and_costs_no_retry(data: Path) -> None:
     assert [record["failureClass"] for record in found["failures"]] == ["NodeShutdown", "NodeShutdown"]
     code, said = asked("n", "down", "--data", str(data))
     assert (code, "[y/N]" in said) == (0, False), "nothing runs, so nothing is asked"
+
+
+def test_a_planned_stop_names_workflows_and_their_steps_run_again(data: Path) -> None:
+    first = json.loads(pdc("up", "--data", str(data), "-o", "json").stdout)
+    env = {**os.environ, "KUBECONFIG": first["kubeconfig"]}
+    command = ["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.1; done"]
+    body = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "long"}}
+    template = {"name": "step", "container": {"image": "busybox", "command": command}}
+    spec = {"entrypoint": "step", "templates": [template]}
+    pdc("apply", "-f", "-", env=env, input=json.dumps({**body, "spec": spec}))
+
+    def phases() -> list[str]:
+        found = json.loads(pdc("get", "wf", "long", "-o", "json", env=env).stdout).get("status") or {}
+        return [node["phase"] for node in (found.get("nodes") or {}).values()]
+
+    until(lambda: phases() == ["Running"], timeout=90)
+    down = pdc("down", "--data", str(data), "-o", "json")
+    assert "1 workflow has not ended and will go on after `pdc up`; a step whose program runs now" in down.stderr
+    assert "wf/long (Running)" in down.stderr
+    assert [each["name"] for each in json.loads(down.stdout)["workflows"]] == ["wf/long"]
+    pdc("up", "--data", str(data))
+    until(lambda: phases() == ["Running"], timeout=90)
+    pdc("exec", "long", "--", "touch", "/tmp/go", env=env)
+    pdc("wait", "wf/long", "--for=finished", "--timeout=90s", env=env, timeout=120)
+    assert phases() == ["Succeeded"]

@@ -18,7 +18,7 @@ from paddlecloud.platform import endpoint, kubeconfig, lifecycle
 from paddlecloud.platform.lifecycle import Started
 
 if TYPE_CHECKING:
-    from paddlecloud.cli.objects.unfinished import Running
+    from paddlecloud.cli.objects.unfinished import Unfinished
 
 EXIT_CODES = {"usage": USAGE, "conflict": CONFLICT, "other": ERROR}
 
@@ -46,7 +46,8 @@ def add_commands(parsers: Parsers) -> None:
     up.add_argument("--durable", action="store_true", help="fsync every commit: survives a power cut, writes slower")
     up.set_defaults(run=run_up)
     down = parsers.add_parser(
-        "down", help="stop the embedded platform and its pods; the data stays, and jobs go on after the next start"
+        "down",
+        help="stop the embedded platform and its pods; the data stays, jobs and workflows go on after the next start",
     )
     _add_data(down)
     down.set_defaults(run=run_down)
@@ -162,7 +163,7 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     fmt = _format(args)
     data = _data(args)
     found = lifecycle.find_daemon(data)
-    jobs = _warn_about_jobs(session, data) if found is not None and found.alive else []
+    running = _warn_about_running(session, data) if found is not None and found.alive else None
     with _failures():
         stopped = lifecycle.stop(data, report=session.note)
     if stopped.pods_ended is not None:
@@ -174,7 +175,8 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     if fmt.name:
         body = {
             "data": str(data), "stopped": stopped.was_running, "killed": stopped.killed,
-            "jobs": [job._asdict() for job in jobs],
+            "jobs": [each._asdict() for each in (running.jobs if running else ())],
+            "workflows": [each._asdict() for each in (running.workflows if running else ())],
         }  # fmt: skip
         output.print_report(session, "Platform", body)
     else:
@@ -182,19 +184,19 @@ def run_down(session: Session, args: argparse.Namespace) -> int:
     return 0
 
 
-def _warn_about_jobs(session: Session, data: Path) -> list[Running]:
-    """Say which jobs a stop interrupts; on a terminal, ask whether it should."""
+def _warn_about_running(session: Session, data: Path) -> Unfinished | None:
+    """Say which jobs and workflows a stop interrupts; on a terminal, ask whether it should."""
     from paddlecloud.cli.objects import unfinished
 
-    jobs = unfinished.of_platform(data)
-    if jobs is None:
+    found = unfinished.of_platform(data)
+    if found is None:
         session.note("the platform does not answer what runs on it; it is stopped nevertheless")
-    elif jobs:
-        for line in unfinished.lines(jobs):
+    elif found.jobs or found.workflows:
+        for line in unfinished.lines(found):
             session.note(line)
         if session.can_ask:
             session.confirm("Stop the platform?")
-    return jobs or []
+    return found
 
 
 def run_status(session: Session, args: argparse.Namespace) -> int:

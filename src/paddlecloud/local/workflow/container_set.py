@@ -48,3 +48,11 @@ def end(nodes: Nodes, node: Node) -> None:
     for other in nodes:
         if other["type"] == "Container" and other.get("boundaryID") == node["id"] and not is_over(other):
             nodes.mark(other, FAILED, node.get("message", ""))
+
+
+def begin_again(nodes: Nodes, node: Node) -> None:
+    """The pod of the set is made anew, and all its containers with it."""
+    for other in nodes:
+        if other["type"] == "Container" and other.get("boundaryID") == node["id"]:
+            other.pop("message", None)
+            other |= {"phase": PENDING, "finishedAt": None}

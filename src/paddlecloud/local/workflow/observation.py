@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.local.workflow import container_set, pod_state
 from paddlecloud.local.workflow.deletion import delete
@@ -28,7 +29,9 @@ def observe_pods(operation: Operation) -> None:
         if not has_pod(node) or (is_over(node) and not node.get("daemoned")):
             continue
         found = operation.observed.pods.get(node["id"])
-        if found is not None:
+        if found is not None and _is_run_again(operation, node, found):
+            _run_again(operation, node, found)
+        elif found is not None:
             _observe_pod(operation, node, found)
             container_set.observe(operation.nodes, node, found)
         elif node["phase"] == RUNNING or node.get("hostNodeName"):
@@ -36,6 +39,25 @@ def observe_pods(operation: Operation) -> None:
             operation.nodes.mark(node, ERROR, "pod deleted")
         if is_over(node) and not node.get("daemoned"):
             container_set.end(operation.nodes, node)
+
+
+def _is_run_again(operation: Operation, node: Node, pod: Object) -> bool:
+    stopped = operation.stop and not _is_handler(operation, node)
+    return not stopped and pod_state.ended_with_platform(pod)
+
+
+def _run_again(operation: Operation, node: Node, pod: Object) -> None:
+    """First the node is stored as one that has not begun, then its pod is deleted, then the next pass creates it: after
+    a crash in between, a pod that is gone is not taken for one that somebody deleted."""
+    if node["phase"] == PENDING and not node.get("hostNodeName"):
+        delete(operation.plan, PODS, pod)
+        return
+    for key in ("daemoned", "hostNodeName", "podIP", "outputs"):
+        node.pop(key, None)
+    node |= {"startedAt": rfc3339(operation.now), "finishedAt": None, "progress": "0/1"}
+    operation.nodes.mark(node, PENDING, "runs again: the platform was stopped while it ran")
+    container_set.begin_again(operation.nodes, node)
+    operation.plan.requeue_after(0.0)
 
 
 def _observe_pod(operation: Operation, node: Node, found: Object) -> None:

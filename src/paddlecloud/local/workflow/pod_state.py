@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.kubelet.pod.model import SHUTDOWN_REASON
 from paddlecloud.local.workflow.containers import INIT, MAIN
 from paddlecloud.local.workflow.executor import main as executor
 from paddlecloud.local.workflow.executor.orders import BROKEN
@@ -72,6 +74,19 @@ def _failure(pod: Object) -> tuple[str, str]:
             is_error = container["name"] == INIT or (container["name"] == MAIN and lacks_outputs(pod))
             return ERROR if is_error else FAILED, _sentence(container["name"], ended)
     return FAILED, f"pod {pod['metadata']['name']} failed: {status.get('reason', 'no container failed')}"
+
+
+def ended_with_platform(pod: Object) -> bool:
+    """Whether a planned stop of the platform ended its program: the step is run again, as Jobs are. A program that had
+    ended by itself, and an order that must not be given twice (`create`, a request), are not repeated."""
+    status = pod.get("status") or {}
+    if (status.get("phase"), status.get("reason")) != ("Failed", NODE_SHUTDOWN):
+        return False
+    orders = orders_of(pod)
+    if orders.get("http") or (orders.get("resource") or {}).get("action") in ("create", "patch", "replace"):
+        return False
+    ended = main_state(pod).get("terminated") or {}
+    return not ended or ended.get("reason") in (SHUTDOWN_REASON, CONTAINER_UNKNOWN)
 
 
 def said_by_main(pod: Object) -> str:
