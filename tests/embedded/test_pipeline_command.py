@@ -45,6 +45,14 @@ kind: Workflow
 metadata: {name: long}
 spec: {entrypoint: main, templates: [{name: main, container: {image: busybox, command: [sleep, "600"]}}]}
 """
+BROKEN = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: broken-}
+spec: {entrypoint: main, templates: [{name: main,
+  inputs: {artifacts: [{name: a, path: /tmp/a, s3: {key: nothing}}]},
+  container: {image: busybox, command: [echo, hi]}}]}
+"""
 PIPELINE = """
 from kfp import dsl
 @dsl.container_component
@@ -80,10 +88,12 @@ def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) ->
     assert out.startswith("workflow/greet-")
     code, _, err = run("run", str(file), "-p", "text=fail", "--name", "a bad one")
     assert code == JOB_FAILED
-    assert "failed: second: main: Error (exit code 1)" in err
+    assert "failed: second: main: Error (exit code 1): said fail\n" in err
+    assert "last lines of second:\n  said fail\n" in err
     bad, good = names_of(run) if "a bad one" in run("ls")[1].splitlines()[1] else reversed(names_of(run))
     code, out, _ = run("show", bad)
     assert (code, "✓ first" in out, "✗ second" in out, "parameters:  text=fail" in out) == (OK, True, True, True)
+    assert "why:         second: main: Error (exit code 1): said fail\n" in out
     shown = json.loads(run("show", f"wf/{good}", "-o", "json")[1])
     by_name = {step["name"]: step for step in shown["steps"]}
     assert by_name["second"]["inputs"] == {"text": "hello"}
@@ -100,6 +110,33 @@ def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) ->
     assert run("retry", bad)[0] == OK
     code, out, _ = run("show", bad, "-w")
     assert (code, "✗ second" in out) == (OK, True)
+
+
+def test_the_log_of_a_step_that_failed_is_advised_with_its_namespace(run: Run, namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    code, _, err = run("run", str(file), "-p", "text=fail")
+    advised = err.splitlines()[-1].removeprefix("next:  pdc ")
+    [name] = names_of(run)
+    assert (code, advised) == (JOB_FAILED, f"pipeline logs {name} second -n {namespace}")
+    assert main(advised.split()) == OK
+
+
+@pytest.mark.parametrize("kept", ["pods", "logs"])
+def test_a_step_whose_program_never_began_has_its_reason_as_its_log(
+    run: Run, kubectl: Kubectl, tmp_path: Path, kept: str
+) -> None:
+    file = tmp_path / "broken.yaml"
+    strategy = "" if kept == "pods" else "podGC: {strategy: OnPodCompletion}, "
+    file.write_text(BROKEN.replace("spec: {", f"spec: {{{strategy}"))
+    code, _, err = run("run", str(file))
+    reason = "init: Error (exit code 64): failed to load artifact 'a': there is nothing in the artifact repository"
+    assert (code, f"failed: {reason}" in err, "last lines" in err) == (JOB_FAILED, True, False)
+    if kept == "logs":
+        until(lambda: read(kubectl, "pods")["items"], [])
+    code, out, err = run("logs")
+    assert (code, out) == (OK, "")
+    assert f"no output: the step ended before its program began: {reason}" in err
 
 
 def test_a_run_with_an_image_that_nobody_has_is_refused_before_its_first_step(run: Run, tmp_path: Path) -> None:
@@ -284,7 +321,7 @@ def test_the_sdk_runs_a_file_and_waits_for_it(server: Target, namespace: str, tm
         assert run.wait(timeout=60, check=True) == "Succeeded"
         assert [step.outputs["exitCode"] for step in run.steps() if step.type == "Pod"] == ["0", "0"]
         failing = pc.pipelines.run(file, {"text": "fail"}, client=client)
-        with pytest.raises(pc.JobFailed, match="second: main: Error"):
+        with pytest.raises(pc.JobFailed, match=r"second: main: Error .exit code 1.: said fail"):
             failing.wait(timeout=60, check=True)
         again = failing.resubmit({"text": "good"}, name="once more")
         assert again.name != failing.name

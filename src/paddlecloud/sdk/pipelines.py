@@ -24,6 +24,7 @@ from paddlecloud.pipelines.runs.package import Package
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import compiling
 from paddlecloud.sdk.checking import checked, checked_call
+from paddlecloud.sdk.failed_steps import failure_of
 from paddlecloud.sdk.handles import AsyncHandle, JobFailed
 from paddlecloud.sdk.members import lives_of
 from paddlecloud.sdk.outcome import ending
@@ -46,7 +47,7 @@ class AsyncPipelineRun(AsyncHandle):
 
         how = await until(self._client.api, self.place, ended, timeout=timeout)
         if check and how == "failed":
-            raise JobFailed(self.name, states.failure(self.body))
+            raise JobFailed(self.name, (await failure_of(self._client.api, self.body)).why)
         return states.phase_of(self.body)
 
     async def steps(self) -> list[record.Step]:

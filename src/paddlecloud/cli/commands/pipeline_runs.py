@@ -73,6 +73,7 @@ def _age_order(obj: Object) -> tuple[str, int]:
 
 def run_show(session: Session, args: argparse.Namespace) -> int:
     from paddlecloud.cli.render import pipeline_graph
+    from paddlecloud.sdk.failed_steps import failure_of
     from paddlecloud.sdk.pipelines import steps_of
 
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
@@ -86,15 +87,17 @@ def run_show(session: Session, args: argparse.Namespace) -> int:
             except KeyboardInterrupt:
                 return INTERRUPTED
         steps = session.api.do(steps_of(session.api.client, workflow))
+        why = "" if fmt.name else session.api.do(failure_of(session.api.client, workflow)).why
     if fmt.name:
         output.print_report(session, "PipelineRun", pipeline_graph.report(workflow, [step.report() for step in steps]))
     else:
-        session.print(pipeline_graph.page(session, workflow, steps, time.time()))
+        session.print(pipeline_graph.page(session, workflow, steps, time.time(), why=why))
     return OK
 
 
 def run_logs(session: Session, args: argparse.Namespace) -> int:
     from paddlecloud.cli.render.log_lines import Writer
+    from paddlecloud.sdk.failed_steps import has_log
     from paddlecloud.sdk.logs import Options, merged
 
     fmt = output.parse_format(args.output, ("", "json"))
@@ -119,14 +122,27 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
             raise CliError(
                 f"{place.display} has no pod of step {step!r}" if step else f"{place.display} has no pods",
                 why=f"it has: {known}",
-                next=f"pdc pipeline show {place.name}",
+                next=f"pdc pipeline show {place.name}{in_namespace(session)}",
                 exit_code=NOT_FOUND,
             )
-        started = [one for one in chosen if one.kept_in or one.started()]
+        started = [one for one in chosen if has_log(one)]
         writer.introduce(started)
         for line in session.api.each(merged(session.api.client, started, options)):
             writer.write(line)
+    _note_without_log(session, workflow, [one for one in chosen if not has_log(one)])
     return ended.exit_code if ended else OK
+
+
+def _note_without_log(session: Session, workflow: Object, silent: list[members.Member]) -> None:
+    """Of steps whose program has not begun, or never did, the message of their node is all there is."""
+    from paddlecloud.pipelines.runs import record
+
+    steps = {step.id: step for step in record.steps(workflow)} if silent else {}
+    sys.stdout.flush()
+    for one in silent:
+        step = steps.get(str((one.pod["metadata"].get("annotations") or {}).get(names.NODE_ID)))
+        state = "ended before its program began" if one.ended else "has not begun"
+        session.note(f"{one.tag}: no output: the step {state}{f': {step.message}' if step and step.message else ''}")
 
 
 def _is_step(one: members.Member, step: str) -> bool:
@@ -204,7 +220,7 @@ def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
                 raise CliError(
                     f"workflow/{name} cannot be {done}",
                     why=str(error),
-                    next=f"pdc pipeline show {name}",
+                    next=f"pdc pipeline show {name}{in_namespace(session)}",
                     exit_code=CONFLICT,
                 ) from error
         if fmt.name:

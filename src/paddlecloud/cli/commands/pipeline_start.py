@@ -26,6 +26,7 @@ from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
 from paddlecloud.sdk.compiling import CompileError
+from paddlecloud.sdk.failed_steps import failure_of
 
 LONGEST_SCHEDULE_NAME = 52
 """As Argo allows for CronWorkflows."""
@@ -59,7 +60,7 @@ def run_resubmit(session: Session, args: argparse.Namespace) -> int:
 
 def _started(session: Session, args: argparse.Namespace, made: Object, fmt: output.Format) -> int:
     """Wait for the run unless that is not wanted, and report how it ended."""
-    name = made["metadata"]["name"]
+    name, where = made["metadata"]["name"], in_namespace(session)
     if not fmt.name:
         session.note(f"workflow/{name} created in namespace {session.namespace}")
     if args.no_wait:
@@ -69,7 +70,8 @@ def _started(session: Session, args: argparse.Namespace, made: Object, fmt: outp
             ended = follow(session, made, timeout=args.timeout, quiet=bool(fmt.name))
         except KeyboardInterrupt:
             session.note(
-                f"no longer waiting; it goes on: pdc pipeline show {name} -w. To stop it: pdc pipeline stop {name}"
+                f"no longer waiting; it goes on: pdc pipeline show {name} -w{where}. "
+                f"To stop it: pdc pipeline stop {name}{where}"
             )
             return INTERRUPTED
     if fmt.name:
@@ -98,7 +100,7 @@ def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: 
         raise CliError(
             f"{place.display} has not ended within {timeout:g} s",
             why=f"it is {phase or 'Pending'}",
-            next=f"pdc pipeline show {place.name}",
+            next=f"pdc pipeline show {place.name}{in_namespace(session)}",
             exit_code=TIMEOUT,
         ) from late
     finally:
@@ -106,13 +108,21 @@ def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: 
 
 
 def conclude(session: Session, workflow: Object) -> int:
-    """The last line, and the exit code of how it ended."""
-    name, failure = workflow["metadata"]["name"], states.failure(workflow)
-    if failure:
-        following = f"pdc pipeline logs {name}"
-        if cache_misses.lacks_cache_rights(failure):
-            following = f"pdc pipeline resubmit {name} --no-cache; or give Argo the right (docs/pipelines.md#caching)"
-        raise CliError(f"workflow/{name} failed", why=failure, next=following, exit_code=JOB_FAILED)
+    """What the step that failed printed last, the last line, and the exit code of how it ended."""
+    name, where = workflow["metadata"]["name"], in_namespace(session)
+    with attempting(f"read why workflow/{name} failed"):
+        failure = session.api.do(failure_of(session.api.client, workflow))
+    if failure.why:
+        following = f"pdc pipeline logs {name} {failure.step}".rstrip() + where
+        if cache_misses.lacks_cache_rights(failure.why):
+            following = (
+                f"pdc pipeline resubmit {name}{where} --no-cache; or give Argo the right (docs/pipelines.md#caching)"
+            )
+        if failure.output and not session.args.output:
+            session.note(f"last lines of {failure.step}:")
+            for line in failure.output:
+                session.note(f"  {line}")
+        raise CliError(f"workflow/{name} failed", why=failure.why, next=following, exit_code=JOB_FAILED)
     if not session.args.output:
         session.print(f"workflow/{name} {states.phase_of(workflow).lower()}")
     return 0

@@ -26,8 +26,8 @@ SHOWN = 200
 """Steps of a graph that is drawn live."""
 
 
-def page(session: Session, workflow: Object, steps: Sequence[Step], now: float) -> str:
-    """What `show` prints: the run, its parameters, the graph."""
+def page(session: Session, workflow: Object, steps: Sequence[Step], now: float, *, why: str = "") -> str:
+    """What `show` prints: the run, its parameters, the graph. `why` it failed, where more than its status is known."""
     meta, status = workflow["metadata"], workflow.get("status") or {}
     annotations = meta.get("annotations") or {}
     run_name = str(annotations.get(names.RUN_NAME) or meta["name"])
@@ -35,7 +35,7 @@ def page(session: Session, workflow: Object, steps: Sequence[Step], now: float) 
     rows = [
         ("pipeline-run", f"{meta['name']}{called}"),
         ("pipeline-status", f"{_status(session, workflow)}{_took(status, now)}"),
-        ("pipeline-why", visible(states.failure(workflow))),
+        ("pipeline-why", visible(why or states.failure(workflow))),
         ("pipeline-parameters", ", ".join(_parameters(workflow))),
     ]
     language = phrases.preferred()

@@ -75,11 +75,19 @@ def failure(workflow: Object) -> str:
     if message and not message.startswith("child '"):
         return message
     try:
-        failed = [node for node in nodes_of(workflow).values() if node.get("phase") in ("Failed", "Error")]
+        first = failed_step(workflow)
     except Invalid as error:  # one such run must not fail a list of runs
         return f"{message or 'the run failed'} ({error.message})"
-    steps = [node for node in failed if node.get("type") == "Pod" and node.get("message")]
-    if not steps:
+    if first is None:
         return message or "the run failed"
-    first = min(steps, key=lambda node: str(node.get("finishedAt") or ""))
     return f"{first.get('displayName') or first.get('name')}: {first['message']}"
+
+
+def failed_step(workflow: Object) -> Object | None:
+    """The node of the first step that failed with a message. Raises `Invalid` if the nodes cannot be read."""
+    failed = [
+        {**node, "id": key}
+        for key, node in nodes_of(workflow).items()
+        if node.get("phase") in ("Failed", "Error") and node.get("type") == "Pod" and node.get("message")
+    ]
+    return min(failed, key=lambda node: str(node.get("finishedAt") or ""), default=None)
