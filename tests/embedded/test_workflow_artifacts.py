@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from embedded.test_workflows import nodes, printed, run
+from embedded.test_workflows import OVER, nodes, printed, run
 from harness import Target, until
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
-from unit.local.workloads.real import Kubectl, read
+from unit.local.workloads.real import Kubectl, apply, read
 
 PASSING = """
     entrypoint: main
@@ -176,6 +176,40 @@ def test_a_step_whose_cached_artifact_went_with_its_workflow_runs_again(kubectl:
     kubectl("delete", "wf", "memo-1")
     until(made.exists, lambda is_there: not is_there)
     assert [hit("memo-3"), hit("memo-4")] == [False, True]
+
+
+def test_runs_of_a_schedule_that_was_deleted_without_them_keep_their_artifacts_and_logs(kubectl: Kubectl) -> None:
+    """As with Argo the runs are owned by their CronWorkflow: `kubectl delete` alone deletes them, too."""
+    spec = {"entrypoint": "main", "templates": [MAKES]}
+    every = {"schedules": ["@every 1s"], "successfulJobsHistoryLimit": 100, "workflowSpec": spec}
+    cron = {"apiVersion": "argoproj.io/v1alpha1", "kind": "CronWorkflow", "metadata": {"name": "tick"}, "spec": every}
+    apply(kubectl, cron)
+
+    def runs() -> list[dict[str, Any]]:
+        return list(read(kubectl, "workflows")["items"])
+
+    until(runs, lambda found: any(each.get("status", {}).get("phase") == "Succeeded" for each in found))
+    kubectl("patch", "cronworkflow/tick", "--type=merge", "-p", '{"spec": {"suspend": true}}')
+    before = {each["metadata"]["name"] for each in until(runs, over)}
+    kubectl("delete", "--cascade=orphan", "cronworkflow/tick")
+    after = until(runs, lambda found: not any("ownerReferences" in each["metadata"] for each in found))
+    kept = [each for each in after if each["metadata"]["name"] in before]
+    assert len(kept) == len(before)
+    for each in kept:
+        (node,) = each["status"]["nodes"].values()
+        assert stored(kubectl, each["metadata"]["name"], f"?node={node['id']}&name=made") == "hello\n"
+        assert printed(kubectl, each["status"], node["displayName"]) == "hello"
+
+
+def over(runs: list[dict[str, Any]]) -> bool:
+    return all(each.get("status", {}).get("phase") in OVER for each in runs)
+
+
+MAKES: dict[str, Any] = {
+    "name": "main",
+    "container": {"image": "busybox", "command": ["sh", "-c", "echo hello | tee /tmp/made"]},
+    "outputs": {"artifacts": [{"name": "made", "path": "/tmp/made", "archive": {"none": {}}}]},
+}
 
 
 def test_a_step_without_the_artifact_it_promised_is_an_error_that_names_it(kubectl: Kubectl) -> None:
