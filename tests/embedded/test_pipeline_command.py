@@ -15,7 +15,7 @@ import pytest
 
 import paddlecloud as pc
 from harness import Kubectl, Target, until
-from paddlecloud.cli.failures import CONFLICT, INVALID, JOB_FAILED, NOT_FOUND, OK, USAGE
+from paddlecloud.cli.failures import CONFLICT, INVALID, JOB_FAILED, NOT_FOUND, OK, TIMEOUT, USAGE
 from paddlecloud.cli.main import main
 from tools import kfp
 from unit.local.workloads.real import read
@@ -209,7 +209,24 @@ def test_logs_and_images_of_a_run_outlive_its_pods(run: Run, kubectl: Kubectl, t
     assert {step["image"] for step in shown["steps"] if step["type"] == "Pod"} == {"busybox"}
 
 
-def test_a_run_is_stopped_and_what_waits_is_resumed(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+def test_a_run_that_waits_says_why_and_what_it_waits_for(run: Run, namespace: str, tmp_path: Path) -> None:
+    file = tmp_path / "waits.yaml"
+    limits = "resources: {limits: {nvidia.com/gpu: 999}}"
+    for wait, sentence in (
+        (
+            f"container: {{image: busybox, command: [echo], {limits}}}",
+            "Pending (Unschedulable: 0/1 nodes are available",
+        ),
+        ("suspend: {}", f"is suspended; to go on: pdc pipeline resume NAME -n {namespace}\n"),
+    ):
+        file.write_text(LONG.replace("name: long", "generateName: waits-").replace(
+            'container: {image: busybox, command: [sleep, "600"]}', wait))  # fmt: skip
+        code, _, err = run("run", str(file), "--timeout", "2")
+        name = err.split()[0].removeprefix("workflow/")
+        assert (code, err.count(sentence.replace("NAME", name))) == (TIMEOUT, 1), err
+
+
+def test_a_run_is_stopped_and_what_waits_is_resumed(run: Run, kubectl: Kubectl, namespace: str, tmp_path: Path) -> None:
     file = tmp_path / "long.yaml"
     file.write_text(LONG)
     assert run("run", str(file), "--no-wait")[0] == OK
@@ -221,6 +238,8 @@ def test_a_run_is_stopped_and_what_waits_is_resumed(run: Run, kubectl: Kubectl, 
     kubectl("create", "-f", "-", input=LONG.replace("name: long", "name: held").replace(
         "container: {image: busybox, command: [sleep, \"600\"]}", "suspend: {}"))  # fmt: skip
     until(lambda: read(kubectl, "workflow/held").get("status", {}).get("phase"), "Running")
+    advised = f"held is suspended; to go on: pdc pipeline resume held -n {namespace}\n"
+    assert advised in run("show", "held")[1]
     assert run("resume", "held")[0] == OK
     until(lambda: read(kubectl, "workflow/held")["status"]["phase"], "Succeeded")
 

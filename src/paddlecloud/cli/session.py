@@ -56,6 +56,11 @@ class Session:
         return str(self.args.namespace or self.api.namespace)
 
     @property
+    def namespace_flag(self) -> str:
+        """What a command that is advised needs besides the name: ` -n NAMESPACE`, unless it is the context's."""
+        return f" -n {self.namespace}" if self.namespace != self.api.namespace else ""
+
+    @property
     def scope(self) -> str | None:
         """The namespace to list in; None for all of them."""
         return None if getattr(self.args, "all_namespaces", False) else self.namespace

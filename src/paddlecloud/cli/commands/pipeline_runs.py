@@ -122,7 +122,7 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
             raise CliError(
                 f"{place.display} has no pod of step {step!r}" if step else f"{place.display} has no pods",
                 why=f"it has: {known}",
-                next=f"pdc pipeline show {place.name}{in_namespace(session)}",
+                next=f"pdc pipeline show {place.name}{session.namespace_flag}",
                 exit_code=NOT_FOUND,
             )
         started = [one for one in chosen if has_log(one)]
@@ -220,7 +220,7 @@ def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
                 raise CliError(
                     f"workflow/{name} cannot be {done}",
                     why=str(error),
-                    next=f"pdc pipeline show {name}{in_namespace(session)}",
+                    next=f"pdc pipeline show {name}{session.namespace_flag}",
                     exit_code=CONFLICT,
                 ) from error
         if fmt.name:
@@ -245,11 +245,6 @@ def find_run(session: Session, word: str) -> Object:
         word = max(found, key=_age_order)["metadata"]["name"]
     name = targets.name_in(session.api, word, names.WORKFLOWS)
     return session.api.do(session.api.client.get(names.WORKFLOWS, name, session.namespace))
-
-
-def in_namespace(session: Session) -> str:
-    """What a command that is advised needs besides the name: ` -n NAMESPACE`, unless it is the context's."""
-    return f" -n {session.namespace}" if session.namespace != session.api.namespace else ""
 
 
 def _word(args: argparse.Namespace) -> str:

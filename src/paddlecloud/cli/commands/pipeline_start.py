@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.cli import times
-from paddlecloud.cli.commands.pipeline_runs import find_run, in_namespace
+from paddlecloud.cli.commands.pipeline_runs import find_run
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
@@ -60,7 +60,7 @@ def run_resubmit(session: Session, args: argparse.Namespace) -> int:
 
 def _started(session: Session, args: argparse.Namespace, made: Object, fmt: output.Format) -> int:
     """Wait for the run unless that is not wanted, and report how it ended."""
-    name, where = made["metadata"]["name"], in_namespace(session)
+    name, where = made["metadata"]["name"], session.namespace_flag
     if not fmt.name:
         session.note(f"workflow/{name} created in namespace {session.namespace}")
     if args.no_wait:
@@ -100,7 +100,7 @@ def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: 
         raise CliError(
             f"{place.display} has not ended within {timeout:g} s",
             why=f"it is {phase or 'Pending'}",
-            next=f"pdc pipeline show {place.name}{in_namespace(session)}",
+            next=f"pdc pipeline show {place.name}{session.namespace_flag}",
             exit_code=TIMEOUT,
         ) from late
     finally:
@@ -109,7 +109,7 @@ def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: 
 
 def conclude(session: Session, workflow: Object) -> int:
     """What the step that failed printed last, the last line, and the exit code of how it ended."""
-    name, where = workflow["metadata"]["name"], in_namespace(session)
+    name, where = workflow["metadata"]["name"], session.namespace_flag
     with attempting(f"read why workflow/{name} failed"):
         failure = session.api.do(failure_of(session.api.client, workflow))
     if failure.why:
@@ -142,7 +142,7 @@ def run_schedule(session: Session, args: argparse.Namespace) -> int:
     _check_schedule_name(args.name or "")
     found = _read(args, file)
     request = _request(session, args, found)._replace(recurring_id=str(uuid.uuid4()))
-    where = in_namespace(session)
+    where = session.namespace_flag
     hints = {"AlreadyExists": f"another --name; to see what is scheduled: pdc pipeline schedule{where}"}
     with attempting(f"schedule {file}", hints=hints), _readable(file):
         call = starting.schedule(

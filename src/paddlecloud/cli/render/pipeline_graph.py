@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from paddlecloud.api.paddlejob.cause import ON_THE_WAY
 from paddlecloud.cli import phrases
 from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.session import Session
@@ -40,7 +41,7 @@ def page(session: Session, workflow: Object, steps: Sequence[Step], now: float, 
     ]
     language = phrases.preferred()
     lines = [f"{phrases.say(language, key)}{text}" for key, text in rows if text]
-    return "\n".join([*lines, "", *graph(session, steps, now)])
+    return "\n".join([*lines, "", *graph(session, steps, now), *_advice(session, workflow, steps)])
 
 
 def _parameters(workflow: Object) -> list[str]:
@@ -91,18 +92,23 @@ class Live:
         self._terminal = sys.stderr.isatty()
         self._quiet = quiet
         self._drawn = 0
-        self._phases: dict[str, str] = {}
+        self._said: dict[str, tuple[str, str]] = {}
+        """By step: the phase and, while it is Pending, the reason that was printed last."""
 
     def show(self, workflow: Object, steps: Sequence[Step]) -> None:
         if self._quiet:
             return
         if self._terminal:
-            self._draw(graph(self._session, steps, time.time())[-SHOWN:])
+            self._draw([*graph(self._session, steps, time.time())[-SHOWN:], *_advice(self._session, workflow, steps)])
             return
         for step in steps:
-            if step.is_leaf and self._phases.get(step.id) != step.phase:
-                self._phases[step.id] = step.phase
+            state = step.phase, _pending_reason(step)
+            before = self._said.get(step.id, ("", ""))
+            if step.is_leaf and state != before and (state[1] or state[0] != before[0]):
+                self._said[step.id] = state
                 self._session.note(f"{step.name}: {step.phase}{f' ({_cut(step.message)})' if step.message else ''}")
+                for line in _advice(self._session, workflow, [step]):
+                    self._session.note(line)
 
     def end(self) -> None:
         self._drawn = 0
@@ -116,6 +122,19 @@ class Live:
         sys.stderr.write(back + "".join(f"{line}\n" for line in lines))
         sys.stderr.flush()
         self._drawn = len(lines)
+
+
+def _pending_reason(step: Step) -> str:
+    """Why a step waits, if that does not pass by itself. Details such as how much is free change all the time."""
+    reason = step.message.partition(":")[0] if step.phase == "Pending" else ""
+    return "" if reason in ON_THE_WAY else reason
+
+
+def _advice(session: Session, workflow: Object, steps: Sequence[Step]) -> list[str]:
+    """The command by which a run goes on that waits at a suspended step."""
+    waits = [step.name for step in steps if step.type == "Suspend" and step.phase == "Running"]
+    command = f"pdc pipeline resume {workflow['metadata']['name']}{session.namespace_flag}"
+    return [f"{visible(waits[0])} is suspended; to go on: {command}"] if waits else []
 
 
 def _line(session: Session, step: Step, now: float) -> str:
