@@ -50,6 +50,15 @@ PHRASES: dict[str, tuple[str, str]] = {
     "succeeded": ("succeeded", "已成功"),
     "failed": ("failed", "已失败"),
     "suspended": ("suspended: it has no pods until it is resumed", "已挂起：恢复之前没有 Pod"),
+    "workflow-suspended": (
+        "suspended: no step begins until it is resumed: pdc pipeline resume {name}",
+        "已挂起：恢复之前不开始任何步骤：pdc pipeline resume {name}",
+    ),
+    "step-suspended": (
+        "step {step} is suspended. To go on: pdc pipeline resume {name}",
+        "步骤 {step} 已挂起。继续：pdc pipeline resume {name}",
+    ),
+    "step": ("step {step}: {text}", "步骤 {step}：{text}"),
     "condition": ("{name} is {status}: {what}", "{name} 为 {status}：{what}"),
     "no-reason": ("no reason given", "没有说明原因"),
     "cordoned": ("cordoned: takes no new pods", "已封锁（cordon）：不再接收新的 Pod"),

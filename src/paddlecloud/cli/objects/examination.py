@@ -7,9 +7,11 @@ import time
 
 from paddlecloud.cli.objects import events, pod_fields, served_model
 from paddlecloud.cli.objects.members import Member, members_of
+from paddlecloud.cli.objects.outcome import finished
 from paddlecloud.cli.objects.why import DELETING, OK, Verdict, why
 from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.resource import SAMPLESETS, Object
 
@@ -40,6 +42,7 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
     if verdict.reason == "Ready" and (said := served_model.remark(session, obj, pods)):
         text = say(language, "detail", what=verdict.text, detail=said)
         verdict = Verdict(verdict.state, text, "ModelWarning")
+    verdict = _with_output_of_step(session, obj, verdict, language=language)
     verdict = _with_cause_of_claim(session, obj, verdict, language=language)
     return members, happened, _with_ignored_fields(session, obj, verdict, language=language)
 
@@ -55,6 +58,19 @@ def _with_ignored_fields(session: Session, obj: Object, verdict: Verdict, *, lan
     more = f" (+ {len(found) - MOST_FIELDS})" if len(found) > MOST_FIELDS else ""
     text = say(language, "ignored-fields", text=verdict.text, fields=listed + more)
     return verdict._replace(text=text, reason=UNKNOWN_FIELD if verdict.state == OK else verdict.reason)
+
+
+def _with_output_of_step(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:
+    """Argo reports the exit code of a step alone; what its program said is in its log, if that is kept."""
+    if obj.get("kind") != WORKFLOWS.kind or (ended := finished(obj)) is None or ended.state != "failed":
+        return verdict
+    from paddlecloud.sdk.failed_steps import failure_of
+
+    found = session.api.do(failure_of(session.api.client, obj))
+    if not found.output or verdict.state == DELETING:
+        return verdict
+    text = say(language, "detail", what=say(language, "failed"), detail=" ".join(found.why.split()))
+    return verdict._replace(text=text, details=found.output)
 
 
 def _with_cause_of_claim(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:

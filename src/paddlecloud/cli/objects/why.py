@@ -22,7 +22,8 @@ from paddlecloud.api.signals import with_signal
 from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.phrases import say
-from paddlecloud.kube.pods import CONTAINER_UNKNOWN
+from paddlecloud.kube.argo import WORKFLOWS
+from paddlecloud.kube.pods import CONTAINER_UNKNOWN, is_finished
 from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 
 OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
@@ -72,6 +73,9 @@ SELF_EXPLAINING = frozenset(
 )
 """Reasons why a container waits that somebody has to mend; no event says more."""
 
+_HOLDS_STEP = SELF_EXPLAINING | {"Unschedulable", "SchedulingGated"}
+"""Reasons why the pod of a step does not start that say more than that it is on its way."""
+
 GOOD_PHASES = frozenset(("Running", "Active", "Bound", "Ready", "Available", "Inqueue"))
 GOOD_PHASES_OF = {"SampleSet": frozenset(("Ready",))}
 """Where a word means something else: a set that is Bound has a volume, and nothing that serves it yet."""
@@ -108,7 +112,7 @@ class _Judge:
         status = obj.get("status") or {}
         ended = bool(status.get("completionTime") and status.get("message"))  # what came later is no cause
         explained = ended or verdict.reason in SELF_EXPLAINING or verdict.reason == "Unschedulable"
-        explained = explained or _cause(obj, pods) is not None
+        explained = explained or _cause(obj, pods) is not None or _says_all(obj, verdict)
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict
         message = _line(warning.get("message"))
@@ -212,6 +216,32 @@ class _Judge:
             return Verdict(WAITING, self._say("not-ready", names=", ".join(unready)), "ContainersNotReady")
         return Verdict(OK, self._say("running") if phase == "Running" else phase, phase)
 
+    # Workflows
+
+    def _workflow(self, workflow: Object, pods: Sequence[Object]) -> Verdict | None:
+        """What failed, or waits for somebody or for a node; none where a workflow succeeded or goes on."""
+        from paddlecloud.cli.objects import workflow_steps
+
+        status, name = workflow.get("status") or {}, workflow["metadata"]["name"]
+        if (end := outcome.finished(workflow)) is not None:
+            if end.state == "succeeded":
+                return None
+            text = self._detail(self._say("failed"), _line(workflow_steps.failure(workflow)))
+            return Verdict(FAILED, text, str(status.get("phase")))
+        if (workflow.get("spec") or {}).get("suspend"):
+            return Verdict(WAITING, self._say("workflow-suspended", name=name), "Suspended")
+        steps = workflow_steps.steps_of(workflow)
+        if (step := workflow_steps.suspended(steps)) is not None:
+            return Verdict(WAITING, self._say("step-suspended", step=step, name=name), "Suspended")
+        for pod in pods:
+            verdict = self._pod(pod) if not is_finished(pod) else None
+            if verdict is not None and verdict.reason in _HOLDS_STEP:
+                step = workflow_steps.step_of(pod, steps)
+                return verdict._replace(text=self._say("step", step=step, text=verdict.text))
+        if (found := workflow_steps.waiting(steps)) is not None:
+            return Verdict(WAITING, self._say("step", step=found.step, text=_line(found.message)), "Pending")
+        return None
+
     # Everything else
 
     def _of_owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
@@ -223,6 +253,8 @@ class _Judge:
         return verdict._replace(text=text)
 
     def _owner(self, obj: Object, pods: Sequence[Object]) -> Verdict:
+        if obj.get("kind") == WORKFLOWS.kind and (found := self._workflow(obj, pods)) is not None:
+            return found
         refused = self._condition(obj, "Valid", "False")
         if refused is not None and outcome.finished(obj) is None:
             return refused  # all else follows from an older spec, or from none
@@ -375,6 +407,11 @@ def _cause(obj: Object, pods: Sequence[Object]) -> Cause | None:
     if not _forms(obj) or created.get("status") == "False":
         return None
     return first_cause(pods, str(obj["metadata"]["name"]))
+
+
+def _says_all(obj: Object, verdict: Verdict) -> bool:
+    """Of a workflow that failed the step is known; its event only repeats that it failed."""
+    return obj.get("kind") == WORKFLOWS.kind and (verdict.state == FAILED or verdict.reason == "Suspended")
 
 
 def _reported(obj: Object) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from paddlecloud.api.argo import GROUP
 from paddlecloud.cli import times
 from paddlecloud.cli.objects.events import planned_ends_of
 from paddlecloud.cli.objects.members import Member
@@ -14,6 +15,8 @@ from paddlecloud.cli.render.table import render
 from paddlecloud.kube.resource import Object, controller_of
 
 LONG = 120
+LONG_VALUE = 256
+"""Characters of a value in the spec or status of a workflow."""
 HIDDEN_ANNOTATIONS = ("kubectl.kubernetes.io/last-applied-configuration",)
 
 
@@ -29,9 +32,11 @@ def describe(obj: Object, *, members: Sequence[Member], events: Sequence[Object]
     body = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata", "status")}
     if obj.get("kind") == "Secret":
         body = {key: _masked(value) if key in ("data", "stringData") else value for key, value in body.items()}
+    status = {key: value for key, value in (obj.get("status") or {}).items() if key not in _SHOWN_ELSEWHERE}
+    if str(obj.get("apiVersion")).startswith(f"{GROUP}/"):
+        body, status = _cut(body), _cut(status)
     for key, value in body.items():
         lines += ["", *_yaml({key: value})]
-    status = {key: value for key, value in (obj.get("status") or {}).items() if key not in _SHOWN_ELSEWHERE}
     if status:
         lines += ["", *_yaml({"status": status})]
     lines += _events(events, now, planned_ends_of([obj, *(one.pod for one in members)]))
@@ -147,6 +152,17 @@ def _masked(values: Any) -> Any:
     if not isinstance(values, dict):
         return "<hidden>"
     return {key: f"<{len(str(value)) * 3 // 4} bytes>" for key, value in values.items()}
+
+
+def _cut(value: Any) -> Any:
+    """Without the rest of long texts: workflows carry whole programs and pipelines as values of parameters."""
+    if isinstance(value, dict):
+        return {key: _cut(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_cut(each) for each in value]
+    if isinstance(value, str) and len(value) > LONG_VALUE:
+        return f"{value[:LONG_VALUE]}… ({len(value):,} characters; -o yaml of `pdc get` shows all)"
+    return value
 
 
 def _short(value: object) -> str:
