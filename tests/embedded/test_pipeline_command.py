@@ -146,7 +146,7 @@ def test_a_run_with_an_image_that_nobody_has_is_refused_before_its_first_step(ru
     code, _, err = run("run", str(file))
     assert code == INVALID
     assert "spec.templates[2].container.image: Invalid value: step 'train': no recipe answers for image \"exam" in err
-    assert "pdc image build -f image.yaml -t example.com/trainer:3" in err
+    assert err.splitlines()[-1] == "next:  pdc image build -f image.yaml -t example.com/trainer:3"
     assert names_of(run) == []
 
 
@@ -254,7 +254,8 @@ def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(
     assert run("logs", name)[1] == "said hi\n"
     code, _, err = run("run", str(file), "--python", python, "-p", "txet=hi")
     assert (code, 'did you mean "text"?' in err) == (INVALID, True)
-    assert run("run", str(file), "--python", python, "--function", "gret")[0] == INVALID
+    code, _, err = run("run", str(file), "--python", python, "--function", "gret")
+    assert (code, '(it has: greet); did you mean "greet"?\n' in err, "next:" in err) == (INVALID, True, False)
     assert run("schedule", str(file), "--python", python, "--every", "1h")[0] == OK
     assert "@every 3600s" in run("schedule")[1]
     assert run("schedule")[1].split()[0] == "NAME"
@@ -262,6 +263,28 @@ def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(
     assert header[:2] == ["NAMESPACE", "NAME"]
     assert namespace in [row[0] for row in rows]
     assert read(kubectl, "cronworkflows")["items"][0]["spec"]["schedules"] == ["@every 3600s"]
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence", "advised"),
+    [
+        (f"{PIPELINE}def broken(:", "greet.py, line 11: SyntaxError: invalid syntax", False),
+        (f"{PIPELINE}gret()", "greet.py, line 11: NameError: name 'gret' is not defined", False),
+        (f"{PIPELINE}import helper", "helper.py, line 2: ZeroDivisionError: division by zero", False),
+        (PIPELINE.replace("say(text=text)", "say(text=1)"), "greet.py, line 8: kfp.", False),
+        (None, "kfp cannot be imported by", True),
+    ],
+)
+def test_a_file_that_is_not_compiled_is_refused_with_its_line(
+    run: Run, tmp_path: Path, source: str | None, sentence: str, advised: bool
+) -> None:
+    file = tmp_path / "greet.py"
+    file.write_text(source or PIPELINE)
+    (tmp_path / "helper.py").write_text("\n1 / 0\n")
+    empty = tmp_path / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True, timeout=60)
+    code, _, err = run("run", str(file), "--python", str(kfp.python(2) if source else empty))
+    assert (code, sentence in err, "next:  --python PATH" in err) == (INVALID, True, advised), err
 
 
 def test_a_schedule_has_the_name_it_was_given_once_and_may_end_without_its_runs(

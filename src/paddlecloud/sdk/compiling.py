@@ -7,6 +7,7 @@ other, and what the file does when it is imported is no business of this process
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,15 +16,20 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.api.outputs import raised_in
+
 SECONDS = 300.0
+_NO_KFP = 43
+"""Exit code of the program below, which Python itself does not use."""
 _PROGRAM = """
-import importlib.util, os, sys, warnings
+import difflib, importlib.util, os, sys, warnings
 path, wanted, target = sys.argv[1:4]
 try:
     import kfp
     from kfp import compiler
 except ImportError as error:
-    sys.exit("kfp cannot be imported by %s: %s" % (sys.executable, error))
+    sys.stderr.write("kfp cannot be imported by %s: %s" % (sys.executable, error))
+    sys.exit(43)
 warnings.simplefilter("ignore")
 sys.path[0:1] = [os.path.dirname(os.path.abspath(path))]
 spec = importlib.util.spec_from_file_location("pipeline_file", path)
@@ -36,7 +42,10 @@ def is_pipeline(value):
     return callable(value) and hasattr(value, "_component_human_name") and not hasattr(value, "component_spec")  # kfp 1
 found = {name: value for name, value in vars(module).items() if is_pipeline(value)}
 if wanted and wanted not in found:
-    sys.exit("%s has no pipeline function %s; it has: %s" % (path, wanted, ", ".join(sorted(found)) or "none"))
+    close = difflib.get_close_matches(wanted, found, n=1)
+    meant = '; did you mean "%s"?' % close[0] if close else ""
+    listed = ", ".join(sorted(found)) or "none"
+    sys.exit("%s has no pipeline function %s (it has: %s)%s" % (path, wanted, listed, meant))
 if not wanted and len(found) != 1:
     listed = ", ".join(sorted(found)) or "none"
     sys.exit("%s must have one function with @dsl.pipeline, or name it (--function); it has: %s" % (path, listed))
@@ -46,6 +55,10 @@ compiler.Compiler().compile(found[wanted] if wanted else next(iter(found.values(
 
 class CompileError(Exception):
     """The pipeline was not compiled; the text says why."""
+
+
+class NoKfp(CompileError):
+    """The interpreter has no kfp, or does not start."""
 
 
 def compile_file(
@@ -62,9 +75,11 @@ def compile_file(
         except subprocess.TimeoutExpired:
             raise CompileError(f"{path} was not compiled within {SECONDS:g} s") from None
         except OSError as error:
-            raise CompileError(f"cannot run {command[0]}: {error.strerror}") from error
+            raise NoKfp(f"cannot run {command[0]}: {error.strerror}") from error
+        if done.returncode == _NO_KFP:
+            raise NoKfp(done.stderr.strip())
         if done.returncode != 0 or not target.exists():
-            raise CompileError(_last_lines(done.stderr) or f"{path} was not compiled, without a reason")
+            raise CompileError(_message(done.stderr, path) or f"{path} was not compiled, without a reason")
         return target.read_bytes()
 
 
@@ -72,9 +87,7 @@ def compile_function(function: Callable[..., Any]) -> bytes:
     try:
         from kfp import compiler
     except ImportError as error:
-        raise CompileError(
-            "kfp is not installed: pip install kfp, of the generation that the pipeline needs"
-        ) from error
+        raise NoKfp("kfp is not installed: pip install kfp, of the generation that the pipeline needs") from error
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "pipeline.yaml"
         compiler.Compiler().compile(function, str(target))
@@ -93,7 +106,23 @@ def interpreter(environ: Mapping[str, str]) -> str:
     return shutil.which("python3", path=environ.get("PATH")) or sys.executable
 
 
-def _last_lines(text: str) -> str:
-    """The message of a traceback, or what was written last: earlier lines are about kfp's own code."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return "\n".join(lines[-3:])
+_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
+
+
+def _message(text: str, path: Path) -> str:
+    """The exception of a traceback with the user's line, or what was written last: other lines are about kfp's code."""
+    raised = raised_in(text)
+    end = text[text.rindex(raised) :] if raised else text
+    lines = [line for line in end.strip().splitlines() if line.strip()]
+    said = "\n".join(lines[:3] if raised else lines[-3:])
+    folder = path.absolute().parent
+    own = [(Path(file), line) for file, line in _FRAME.findall(text) if _is_below(Path(file), folder)]
+    if not raised or not own:
+        return said
+    file, line = own[-1]
+    return f"{path if file == path.absolute() else file}, line {line}: {said}"
+
+
+def _is_below(file: Path, folder: Path) -> bool:
+    """Whether it is the user's: an environment may lie in the same folder."""
+    return file.is_relative_to(folder) and "site-packages" not in file.parts

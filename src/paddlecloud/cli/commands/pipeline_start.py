@@ -6,13 +6,14 @@ import argparse
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.cli import times
 from paddlecloud.cli.commands.pipeline_runs import find_run
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.render import output, pipeline_graph, table
@@ -25,7 +26,7 @@ from paddlecloud.pipelines.runs import cache_misses, record, schedule, starting,
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
-from paddlecloud.sdk.compiling import CompileError
+from paddlecloud.sdk.compiling import CompileError, NoKfp
 from paddlecloud.sdk.failed_steps import failure_of
 
 LONGEST_SCHEDULE_NAME = 52
@@ -37,7 +38,7 @@ def run_file(session: Session, args: argparse.Namespace) -> int:
     file = args.words[0]
     found = _read(args, file)
     request = _request(session, args, found)._replace(run_id=str(uuid.uuid4()))
-    with attempting(f"run {file}"), _readable(file):
+    with _creating(f"run {file}"), _readable(file):
         made = session.api.do(starting.start(session.api.client, found, request, suffix=suffix()))
     return _started(session, args, made, fmt)
 
@@ -45,7 +46,7 @@ def run_file(session: Session, args: argparse.Namespace) -> int:
 def run_resubmit(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     word, parameters = args.words[0], _parameters(args.parameter or ())
-    with attempting(f"resubmit {word}"):
+    with _creating(f"resubmit {word}"):
         earlier = find_run(session, word)
         call = starting.resubmit(
             session.api.client, earlier, parameters,
@@ -144,7 +145,7 @@ def run_schedule(session: Session, args: argparse.Namespace) -> int:
     request = _request(session, args, found)._replace(recurring_id=str(uuid.uuid4()))
     where = session.namespace_flag
     hints = {"AlreadyExists": f"another --name; to see what is scheduled: pdc pipeline schedule{where}"}
-    with attempting(f"schedule {file}", hints=hints), _readable(file):
+    with _creating(f"schedule {file}", hints=hints), _readable(file):
         call = starting.schedule(
             session.api.client, found, request, trigger, suffix=suffix(), name=args.name or ""
         )  # fmt: skip
@@ -210,13 +211,23 @@ def _read(args: argparse.Namespace, file: str) -> Package:
 
 
 @contextmanager
+def _creating(what: str, *, hints: Mapping[str, str] | None = None) -> Iterator[None]:
+    """As `attempting`; the next step of a run with an image that the platform does not have is to build the image."""
+    try:
+        with attempting(what, hints=hints):
+            yield
+    except CliError as error:
+        error.next = outcome.build_command(error.why) or error.next
+        raise
+
+
+@contextmanager
 def _readable(file: str) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        raise InputError(
-            f"{file} cannot be compiled", why=str(error), next="--python PATH of an environment with kfp"
-        ) from error
+        following = "--python PATH of an environment with kfp" if isinstance(error, NoKfp) else ""
+        raise InputError(f"{file} cannot be compiled", why=str(error), next=following) from error
     except PackageError as error:
         raise InputError(f"{file} cannot be run", why=str(error)) from error
     except OSError as error:
