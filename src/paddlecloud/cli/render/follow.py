@@ -33,6 +33,10 @@ NEXT_PROGRESS = 30.0
 UNSCHEDULABLE = frozenset(("Unschedulable", "NotEnoughResources"))
 """Reasons of verdicts that `pdc explain` answers with what would help."""
 
+IMAGE_SECONDS, IMAGE_AGAIN_SECONDS = 60, 600
+"""How long a PaddleJob waits for an image that has no recipe: one that never ran, one that did. As its controller
+(`controllers.paddlejob.decision.startup`), which is not imported for two numbers."""
+
 
 class Printer:
     """Follows one object to its end and prints the lines of the pods that the flags choose."""
@@ -139,16 +143,21 @@ class News:
             self._rows = -(-len(text) // shutil.get_terminal_size().columns)
         else:
             self._session.note(f"{self._place.display}: {verdict.text}")
-        if not self._advised and (step := self._next_step(verdict)):
+        if not self._advised and (step := self._next_step(verdict, owner)):
             self._advised = True
             self._session.note(f"next:  {step}")
 
-    def _next_step(self, verdict: Verdict) -> str:
+    def _next_step(self, verdict: Verdict, owner: Object) -> str:
         if verdict.reason in UNSCHEDULABLE:
             kind = "pdj" if self._place.resource == PADDLEJOBS else self._place.resource.kind.lower()
             return f"pdc explain {kind}/{self._place.name}"
         build = outcome.build_command(verdict.text)
-        return f"{build}    (elsewhere; it waits for the image and then starts by itself)" if build else ""
+        if not build:
+            return ""
+        if self._place.resource != PADDLEJOBS:
+            return f"{build}    (elsewhere; it waits for the image and then starts by itself)"
+        seconds = IMAGE_AGAIN_SECONDS if (owner.get("status") or {}).get("startTime") else IMAGE_SECONDS
+        return f"{build}    (elsewhere; the job fails after {seconds} seconds unless the image has a recipe by then)"
 
     def _is_recent_progress(self, verdict: Verdict) -> bool:
         passing = verdict.reason in ON_THE_WAY and verdict.reason == self._reason

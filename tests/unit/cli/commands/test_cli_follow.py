@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.cli.render import follow
+from paddlecloud.controllers.paddlejob.decision import startup
 from paddlecloud.sdk import following, watching
 from unit.cli.conftest import Pdc
 from unit.cli.samples import PENDING, READY, make_job, pod_with
@@ -278,8 +279,14 @@ def test_while_an_image_without_recipe_is_waited_for_the_command_that_builds_it_
 
     stub.before = go_on
     lines = pdc("logs", "-f", "wide").err.splitlines()
-    steps = [line for line in lines if line.startswith("next:  pdc image build -f image.yaml -t nosuch:1 ")]
-    assert len(steps) == 1, lines
+    limit = "(elsewhere; the job fails after 60 seconds unless the image has a recipe by then)"
+    steps = [line for line in lines if line.startswith("next:")]
+    assert steps == [f"next:  pdc image build -f image.yaml -t nosuch:1    {limit}"], lines
+
+
+def test_the_seconds_that_a_job_waits_for_its_image_are_those_of_its_controller() -> None:
+    limits = startup.PATIENCE[startup.NOT_FOUND], startup.PATIENCE[startup.PULL_FAILED]
+    assert limits == (follow.IMAGE_SECONDS, follow.IMAGE_AGAIN_SECONDS)
 
 
 def test_a_cause_that_is_no_lack_of_room_is_not_sent_to_explain(
