@@ -29,13 +29,18 @@ NAMED = re.compile(
 )
 KFP_INSTALL = re.compile(r"python3 -m pip install [^\n&]*'kfp==[^']*'[^\n&]*")
 
+INSTALL = re.compile(r"python3 -m pip install ([^\n&]*)")
+QUOTED = re.compile("'([^']*)'")
+
 
 def main() -> int:
     orders = json.loads(os.environ.pop(ORDERS))
     try:
         step = Step(orders)
-        code = run(step.command())
+        command = step.command()
+        code = run(command)
         if code:
+            print(missing_pip(command), end="", file=sys.stderr)
             return code
         step.report()
     except Problem as why:
@@ -180,6 +185,21 @@ def without_needless_install(command: list[str]) -> list[str]:
     if "pip install" not in rest:
         return command[3:]
     return ["sh", "-c", before + "PIP_DISABLE_PIP_VERSION_CHECK=1 " + rest, *command[3:]]
+
+
+def missing_pip(command: list[str]) -> str:
+    """What to do about a step that failed because its image has no pip to install what it needs; else nothing."""
+    installs = INSTALL.findall(command[2]) if command[:2] == ["sh", "-c"] else []
+    words = [word for each in installs for word in QUOTED.findall(each)]
+    packages = [word for word in words if not word.startswith("-") and ";" not in word]
+    if not packages or importlib.util.find_spec("pip") or os.path.exists(PACKAGES + "/pip"):
+        return ""
+    recipe = '"base: IMAGE" and "pip: [%s]"' % ", ".join(packages)
+    return (
+        "this image has no pip to install %s: use an image that has all of it (on the embedded platform "
+        "paddlecloud/kfp:2 has kfp and pip), or build one from this image: write the lines %s into image.yaml, "
+        "then: pdc image build -f image.yaml -t NAME:TAG\n" % (", ".join(packages), recipe)
+    )
 
 
 def run(command: list[str]) -> int:

@@ -176,6 +176,31 @@ def test_kfp_is_installed_only_where_it_is_missing(
     assert launcher.without_needless_install(command) == expected
 
 
+@pytest.mark.parametrize(
+    ("installs", "has_pip", "expected"),
+    [
+        (KFP, False, "this image has no pip to install kfp==2.17.0, typing-extensions<5: "),
+        (
+            f"{OTHER}  &&  {KFP}",
+            False,
+            '"base: IMAGE" and "pip: [six, kfp==2.17.0, typing-extensions<5]" into image.yaml',
+        ),
+        (KFP, True, ""),
+        ("true", False, ""),
+    ],
+)
+def test_a_step_that_failed_in_an_image_without_pip_says_what_to_do(
+    installs: str, has_pip: bool, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(launcher, "PACKAGES", str(tmp_path))
+    monkeypatch.setattr(launcher.importlib.util, "find_spec", lambda name: object() if has_pip else None)
+    said = launcher.missing_pip(["sh", "-c", f'{PREFIX}{installs} && "$0" "$@"\n', *REST])
+    assert expected in said
+    assert bool(said) == bool(expected)
+    (tmp_path / "pip").mkdir()  # kfp's own command found ensurepip
+    assert launcher.missing_pip(["sh", "-c", f"{PREFIX}{installs}", *REST]) == ""
+
+
 def test_pip_installs_into_a_folder_of_the_pod() -> None:
     made = launcher.environment({"PATH": "/bin", "PYTHONPATH": "/mine"})
     assert made["PIP_TARGET"] == launcher.PACKAGES
