@@ -75,7 +75,7 @@ def _is_interrupted(obj: Object) -> bool:
 
 def lines(found: Unfinished) -> list[str]:
     """For people: jobs and workflows, and what becomes of them."""
-    again = "; a step whose program runs now runs it again from the beginning"
+    again = "; a step whose program runs now runs it again from the beginning (beside a daemon it fails)"
     return [*_group("job", found.jobs), *_group("workflow", found.workflows, again)]
 
 

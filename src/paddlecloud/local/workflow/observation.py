@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Callable
 
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import PODS, Object
@@ -25,11 +27,12 @@ _ATTEMPT = re.compile(r"\(\d+\)$")
 
 
 def observe_pods(operation: Operation) -> None:
+    has_daemon = functools.cache(lambda: any(map(pod_state.is_daemon, operation.observed.pods.values())))
     for node in operation.nodes:
         if not has_pod(node) or (is_over(node) and not node.get("daemoned")):
             continue
         found = operation.observed.pods.get(node["id"])
-        if found is not None and _is_run_again(operation, node, found):
+        if found is not None and _is_run_again(operation, node, found, has_daemon):
             _run_again(operation, node, found)
         elif found is not None:
             _observe_pod(operation, node, found)
@@ -41,9 +44,10 @@ def observe_pods(operation: Operation) -> None:
             container_set.end(operation.nodes, node)
 
 
-def _is_run_again(operation: Operation, node: Node, pod: Object) -> bool:
+def _is_run_again(operation: Operation, node: Node, pod: Object, has_daemon: Callable[[], bool]) -> bool:
+    """Not beside a daemon, which ended as well: steps have its address, and another one would have a new address."""
     stopped = operation.stop and not _is_handler(operation, node)
-    return not stopped and pod_state.ended_with_platform(pod)
+    return not stopped and pod_state.ended_with_platform(pod) and not has_daemon()
 
 
 def _run_again(operation: Operation, node: Node, pod: Object) -> None:
@@ -52,7 +56,7 @@ def _run_again(operation: Operation, node: Node, pod: Object) -> None:
     if node["phase"] == PENDING and not node.get("hostNodeName"):
         delete(operation.plan, PODS, pod)
         return
-    for key in ("daemoned", "hostNodeName", "podIP", "outputs"):
+    for key in ("hostNodeName", "podIP", "outputs"):
         node.pop(key, None)
     node |= {"startedAt": rfc3339(operation.now), "finishedAt": None, "progress": "0/1"}
     operation.nodes.mark(node, PENDING, "runs again: the platform was stopped while it ran")

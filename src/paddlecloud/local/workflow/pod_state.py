@@ -33,7 +33,7 @@ def observe(pod: Object, report: Mapping[str, Any] | None = None) -> tuple[str, 
     if phase == "Pending":
         return PENDING, _waiting(status), more
     if phase == "Running":
-        if orders_of(pod).get("daemon") and _is_ready(status):
+        if is_daemon(pod) and _is_ready(status):
             more["daemoned"] = True
         return RUNNING, "", more
     if phase == "Succeeded":
@@ -41,6 +41,10 @@ def observe(pod: Object, report: Mapping[str, Any] | None = None) -> tuple[str, 
             return ERROR, str(report["error"]), more
         return SUCCEEDED, "", more
     return (*_failure(pod), more)
+
+
+def is_daemon(pod: Object) -> bool:
+    return bool(orders_of(pod).get("daemon"))
 
 
 def _is_ready(status: Object) -> bool:

@@ -11,7 +11,7 @@ def test_workflows_are_named_apart_with_what_happens_to_their_steps() -> None:
         "1 job has not ended and will go on after `pdc up`:",
         "  pdj/train (Running)",
         "1 workflow has not ended and will go on after `pdc up`; a step whose program runs now runs it again from the "
-        "beginning:",
+        "beginning (beside a daemon it fails):",
         "  wf/daily -n team (Running)",
     ]
 

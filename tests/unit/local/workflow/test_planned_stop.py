@@ -91,6 +91,37 @@ def test_given_a_crash_between_two_writes_then_the_step_still_runs_again() -> No
     assert (simulation.status["phase"], len(simulation.created)) == ("Succeeded", 2)
 
 
+DAEMON = """
+entrypoint: main
+templates:
+- name: main
+  steps:
+  - - {name: server, template: server}
+  - - {name: client, template: client, arguments: {parameters: [{name: ip, value: "{{steps.server.ip}}"}]}}
+- {name: server, daemon: true, container: {image: busybox, command: [serve]}}
+- {name: client, inputs: {parameters: [{name: ip}]}, container: {image: b, command: [ask, "{{inputs.parameters.ip}}"]}}
+"""
+
+
+@pytest.mark.parametrize("reported_first", ["server", "client"])
+def test_beside_a_daemon_nothing_is_repeated_whichever_end_is_reported_first(reported_first: str) -> None:
+    simulation = Simulation(workflow(DAEMON))
+    (server,) = simulation.step()
+    run(server)
+    server["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+    simulation.step()
+    client = next(pod for pod in simulation.pods.values() if pod is not server)
+    run(client)
+    simulation.step()
+    pods = [server, client] if reported_first == "server" else [client, server]
+    for pod in pods:
+        stop_platform(pod)
+        simulation.step()
+    go_on(simulation)
+    assert (simulation.status["phase"], len(simulation.created)) == ("Failed", 2)
+    assert {each["phase"] for each in simulation.nodes.values()} <= {"Failed", "Succeeded"}
+
+
 ENDED: dict[str, tuple[str, dict[str, Any]]] = {
     "its program had failed by itself": (SAY, {"main": {"exitCode": 1, "reason": "Error"}}),
     "it creates an object": (
