@@ -162,13 +162,31 @@ def test_a_step_that_missed_the_cache_says_what_was_different(
         return {"cache": step["cache"], "why": step["why"]}
 
     assert "has not run before" in cache_of_a_run(PIPELINE, "hi")["why"]
+    [first] = names_of(run)
     assert cache_of_a_run(PIPELINE, "hi") == {"cache": "hit", "why": ""}
+    second = next(name for name in names_of(run) if name != first)
+    for words in ((second,), (second, "say")):
+        code, _, err = run("logs", *words)
+        assert (code, f"has no log of say: answered from the cache, by the run {first}\n" in err) == (NOT_FOUND, True)
+        assert main(err.splitlines()[-1].removeprefix("next:  pdc ").split()) == OK
+    assert run("diff", first, second)[1].splitlines()[-1] == "no difference"
     assert cache_of_a_run(PIPELINE, "hi", "--no-cache") == {"cache": "–", "why": "the step is not cached in this run"}
     caches = read(kubectl, "configmaps", "-l", "workflows.argoproj.io/configmap-type=Cache")["items"]
     assert [each["metadata"]["name"] for each in caches] == [f"pipeline-cache-{namespace}.greet-say"]
     assert cache_of_a_run(PIPELINE, "ho") == {"cache": "miss", "why": "text was 'hi', now 'ho'"}
     changed = cache_of_a_run(PIPELINE.replace('"said"', '"says"'), "ho")
     assert changed == {"cache": "miss", "why": "the component was changed: command was 'said', now 'says'"}
+
+
+def test_where_there_are_no_runs_those_of_other_namespaces_are_mentioned(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    assert run("run", str(file), "--no-wait")[0] == OK
+    for action, code in (("ls", OK), ("show", NOT_FOUND)):
+        assert main(["-n", "kube-public", "pipeline", action]) == code
+        assert "pdc pipeline ls -A\n" in capsys.readouterr().err
 
 
 def test_a_run_is_resubmitted_with_other_values(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.render import output, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.resource import CONFIGMAPS, Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import actions, states
 
@@ -32,7 +33,8 @@ def run_ls(session: Session, args: argparse.Namespace) -> int:
             return OK
         rows = _metadata(session)
     if not rows:
-        session.note(f"no runs in {f'namespace {session.scope}' if session.scope else 'any namespace'}")
+        elsewhere = "; those of other namespaces: pdc pipeline ls -A" if _has_runs_elsewhere(session) else ""
+        session.note(f"no runs in {f'namespace {session.scope}' if session.scope else 'any namespace'}{elsewhere}")
         return OK
     rows.sort(key=_age_order, reverse=True)
     now = time.time()
@@ -62,6 +64,17 @@ def _metadata(session: Session) -> list[Object]:
         if not more:
             return found
         query = {**query, "continue": more}
+
+
+def _has_runs_elsewhere(session: Session) -> bool:
+    """Whether there are runs in another namespace: kfp's own client does not use that of the context."""
+    if session.scope is None:
+        return False
+    try:
+        page = session.api.json(names.WORKFLOWS.path(None), query={"limit": "1"}, accept=_METADATA)
+    except ApiError:
+        return False  # a tenant may not list other namespaces
+    return bool(page.get("items"))
 
 
 def _age_order(obj: Object) -> tuple[str, int]:
@@ -118,6 +131,7 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
         found = members.lives_of(session, workflow)
         chosen = [one for one in found if not step or _is_step(one, step)]
         if not chosen:
+            _refuse_cached(session, workflow, step)
             known = ", ".join(sorted({one.tag for one in found})) or "no pods"
             raise CliError(
                 f"{place.display} has no pod of step {step!r}" if step else f"{place.display} has no pods",
@@ -131,6 +145,43 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
             writer.write(line)
     _note_without_log(session, workflow, [one for one in chosen if not has_log(one)])
     return ended.exit_code if ended else OK
+
+
+def _refuse_cached(session: Session, workflow: Object, step: str) -> None:
+    """A step that was answered from the cache has no pod and no log; the run that it was answered from may have one."""
+    from paddlecloud.pipelines.runs import record
+
+    cached = [each for each in record.steps(workflow) if each.cache_hit and step in ("", each.name)]
+    if not cached:
+        return
+    name, source = workflow["metadata"]["name"], _cached_from(session, workflow, cached[0].id)
+    listed = ", ".join(each.name for each in cached)
+    raise CliError(
+        f"workflow/{name} has no log of {listed}",
+        why=f"answered from the cache{f', by the run {source}' if source else ''}",
+        next=(
+            f"pdc pipeline logs {source} {cached[0].name}{session.namespace_flag}"
+            if source
+            else f"pdc pipeline cache {name}{session.namespace_flag}"
+        ),
+        exit_code=NOT_FOUND,
+    )
+
+
+def _cached_from(session: Session, workflow: Object, node: str) -> str:
+    """The run whose answer a step got. Empty where the run is gone, or the cache is not kept beside it, as in Argo."""
+    from paddlecloud.pipelines.runs import cache_entries
+
+    name, key = cache_entries.cache_of(workflow, node)
+    client = session.api.client
+    try:
+        cache = session.api.do(client.get(CONFIGMAPS, name, session.namespace)) if name else {}
+        source = cache_entries.run_of_entry((cache.get("data") or {}).get(key) or "")
+        if source:
+            session.api.do(client.get(names.WORKFLOWS, source, session.namespace))
+        return source
+    except ApiError:
+        return ""  # all that is wanted is a better advice
 
 
 def _note_without_log(session: Session, workflow: Object, silent: list[members.Member]) -> None:
@@ -239,7 +290,7 @@ def find_run(session: Session, word: str) -> Object:
         if not found:
             raise CliError(
                 f"there are no runs in namespace {session.namespace}",
-                next="pdc pipeline run FILE",
+                next="pdc pipeline ls -A" if _has_runs_elsewhere(session) else "pdc pipeline run FILE",
                 exit_code=NOT_FOUND,
             )
         word = max(found, key=_age_order)["metadata"]["name"]

@@ -26,7 +26,7 @@ GRPC = {400: 3, 401: 16, 403: 7, 404: 5, 409: 6, 413: 3, 415: 3, 429: 8, 500: 13
 """HTTP status → gRPC code, as grpc-gateway maps them."""
 NO_CREDENTIALS = (
     "no credentials: send `Authorization: Bearer TOKEN` with a token of the Kubernetes API "
-    "(kfp.Client(host, existing_token=…); `pdc pipeline login` gives it to kfp for good)"
+    "(kfp.Client(host, existing_token=…); `pdc pipeline login` gives kfp one for 24 hours)"
 )
 
 

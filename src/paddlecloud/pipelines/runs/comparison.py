@@ -9,6 +9,8 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.runs.record import Step
 
 _FIELDS = ("phase", "message", "image", "image_digest", "cache_key")
+_OF_PODS = frozenset(("image", "image_digest"))
+"""Of a step that was answered from the cache they are not known: it had no pod."""
 
 
 class Difference(NamedTuple):
@@ -32,7 +34,10 @@ def _of_steps(name: str, before: Step | None, after: Step | None) -> Iterator[Di
     if before is None or after is None:
         yield Difference(name, before and before.phase, after and after.phase)
         return
+    cached = before.cache_hit or after.cache_hit
     for field in _FIELDS:
+        if cached and field in _OF_PODS:
+            continue
         old, new = getattr(before, field), getattr(after, field)
         if old != new and (field != "image_digest" or (old and new)):
             yield Difference(f"{name}.{field}", old or None, new or None)

@@ -88,3 +88,13 @@ def test_two_runs_differ_in_parameters_values_and_digests() -> None:
         Difference("train.artifacts.model", "sha256:2", "sha256:3"),
     ]
     assert differences(first, first, before, before) == []
+
+
+def test_the_image_of_a_step_that_was_answered_from_the_cache_is_no_difference() -> None:
+    first = workflow()
+    before, after = steps(first, [POD]), steps(first)
+    assert [step.image for step in (before[-1], after[-1])] == [before[-1].image, ""] != ["", ""]
+    assert differences(first, first, before, after) == []
+    ran = [step._replace(cache_hit=False) for step in before]
+    gone = [step._replace(cache_hit=False) for step in after]
+    assert [each.where for each in differences(first, first, ran, gone)] == ["train.image"]
