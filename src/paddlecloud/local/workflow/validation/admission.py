@@ -30,6 +30,7 @@ from paddlecloud.local.workflow.validation.artifacts import (
     artifact_problems,
     repository_problems,
 )
+from paddlecloud.local.workflow.validation.containers import unknown_fields
 from paddlecloud.local.workflow.validation.locks import lock_problems
 from paddlecloud.local.workflow.validation.parameters import parameter_problems
 from paddlecloud.local.workflow.validation.pods import (
@@ -41,7 +42,14 @@ from paddlecloud.local.workflow.validation.pods import (
     patch_problems,
     resource_problems,
 )
-from paddlecloud.local.workflow.validation.problems import Problem, duplicate, forbidden, invalid_value, required
+from paddlecloud.local.workflow.validation.problems import (
+    EMPTY,
+    Problem,
+    duplicate,
+    invalid_value,
+    required,
+    unserved,
+)
 from paddlecloud.local.workflow.validation.referred import referred, supplied, unknown_variables
 from paddlecloud.local.workflow.validation.schedules import schedule_problems
 
@@ -121,6 +129,8 @@ def _problems(kind: str, new: Object, old: Object | None, specs: SpecOf) -> Iter
         yield required("spec")
         return
     if kind == CRON_WORKFLOWS.kind:
+        if old is not None and old.get("spec") == spec:
+            return
         yield from _cron_workflow(str(new["metadata"].get("name", "")), spec)
         return
     before = old.get("spec") if old is not None else None
@@ -199,8 +209,8 @@ def _without_control(obj: Object) -> Any:
 
 
 def _fields(value: Mapping[str, Any], served: frozenset[str], path: str) -> Iterator[Problem]:
-    unserved = [name for name in value if name not in served and value[name] not in (None, {}, [])]
-    yield from (forbidden(f"{path}.{name}") for name in unserved)
+    others = [name for name in value if name not in served and value[name] not in EMPTY]
+    yield from (unserved(path, name, served) for name in others)
 
 
 def _spec(spec: Mapping[str, Any]) -> Iterator[Problem]:
@@ -292,6 +302,7 @@ def _template(template: Any, names: Mapping[str, Any], path: str) -> Iterator[Pr
         yield invalid_value(path, "…", "must be a template")
         return
     yield from _fields(template, _TEMPLATE, path)
+    yield from unknown_fields(template, path)
     yield from _types(template, _TEMPLATE_TYPES, path)
     yield from _whole_numbers(template, ("parallelism",), path)
     yield from patch_problems(template, path)
@@ -367,7 +378,7 @@ def _step(
     seen.add(str(step["name"]))
     others = [name for name in step if name in _TASK - served]
     yield from (invalid_value(f"{path}.{name}", _short(step[name]), "only tasks of a dag have it") for name in others)
-    yield from _fields(step, served | _TASK, path)
+    yield from _fields({name: value for name, value in step.items() if name not in _TASK}, served, path)
     yield from _hooks(step, names, path)
     yield from _arguments(step.get("arguments"), f"{path}.arguments")
     if inline := step.get("inline"):

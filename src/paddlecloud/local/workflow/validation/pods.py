@@ -15,10 +15,11 @@ from paddlecloud.local.workflow.validation.artifacts import artifact_problems
 from paddlecloud.local.workflow.validation.problems import (
     Problem,
     duplicate,
-    forbidden,
     invalid,
     not_supported,
     required,
+    unknown,
+    unserved,
 )
 
 _RESOURCE = frozenset((
@@ -41,7 +42,7 @@ def resource_problems(resource: Any, names: Mapping[str, Any], path: str) -> Ite
         return
     for name in resource:
         if name not in _RESOURCE and resource[name]:
-            yield forbidden(f"{path}.{name}")
+            yield unserved(path, name, _RESOURCE)
     for name, allowed, needed in (("action", ACTIONS, True), ("mergeStrategy", STRATEGIES, False)):
         value = resource.get(name)
         if (value or needed) and value not in allowed and "{{" not in str(value):
@@ -72,7 +73,7 @@ def http_problems(http: Any, names: Mapping[str, Any], path: str) -> Iterator[Pr
         return
     for name in http:
         if name not in _HTTP:
-            yield invalid(f"{path}.{name}", "there is no such field")
+            yield unknown(path, name, _HTTP)
     if not http["url"].startswith(("http://", "https://", "{{")):
         yield invalid(f"{path}.url", f"{http['url'][:60]!r}: no http or https address")
     lasts = http.get("timeoutSeconds")
@@ -126,7 +127,7 @@ def container_set_problems(whole: Any, names: Mapping[str, Any], path: str) -> I
         return
     for name in whole:
         if name not in _SET and whole[name]:
-            yield forbidden(f"{path}.{name}")
+            yield unserved(path, name, _SET)
     seen: set[str] = set()
     for index, container in enumerate(containers):
         here = f"{path}.containers[{index}]"
