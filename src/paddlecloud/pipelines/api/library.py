@@ -133,7 +133,8 @@ async def upload_version(caller: Caller, data: bytes, name: str, pipeline_id: st
 async def versions(caller: Caller, pipeline: Record) -> list[Record]:
     """Newest first."""
     found = await caller.metadata(CONFIGMAPS, pipeline.namespace, records.selector("version", parent=pipeline.id))
-    return sorted(map(records.of_config_map, found), key=lambda version: (version.created_at, version.id), reverse=True)
+    made = map(records.of_config_map, found)
+    return sorted(made, key=lambda version: (version.created_at, version.revision), reverse=True)
 
 
 async def default_version(caller: Caller, pipeline: Record) -> Record | None:

@@ -35,6 +35,8 @@ class Record(NamedTuple):
     """Of a version: its pipeline."""
     default_version: str
     """Of a pipeline: the version that runs when none is named; empty for the newest."""
+    revision: int = 0
+    """The resourceVersion, which tells apart what was created within one second."""
 
     @property
     def row(self) -> dict[str, object]:
@@ -93,4 +95,5 @@ def of_config_map(obj: Object) -> Record:
         uid=meta["uid"],
         parent_id=labels.get(names.PIPELINE_ID, ""),
         default_version=annotations.get(names.DEFAULT_VERSION, ""),
+        revision=int(meta.get("resourceVersion") or 0),
     )

@@ -46,3 +46,14 @@ async def test_a_refusal_that_means_something_else_is_passed_on(failing: str, mo
     with pytest.raises(Refused, match="delete some"):
         await library.default_experiment(Caller(Client(wire), "kubeflow", str, str), "n")
     assert len(wire.sent) == (0 if failing == "named" else 1)
+
+
+async def test_the_newest_of_two_versions_that_were_uploaded_within_a_second_is_the_later_one() -> None:
+    pipeline = records.of_config_map(THERE)
+    uploaded = []
+    for revision, own_id in (("9", "z"), ("10", "a")):
+        made = records.config_map("version", own_id, f"version {own_id}", "n", parent=pipeline)
+        made["metadata"] |= {"uid": own_id, "creationTimestamp": "2026-01-01T00:00:00Z", "resourceVersion": revision}
+        uploaded.append(made)
+    caller = Caller(Client(Wire({"items": uploaded})), "kubeflow", str, str)
+    assert [version.id for version in await library.versions(caller, pipeline)] == ["a", "z"]
