@@ -35,16 +35,16 @@ IMAGES = (
     "registry.baidubce.com/paddleflow-public/paddleocr:2.1.3-gpu-cuda10.2-cudnn7",
     "registry.baidubce.com/paddleflow-public/serving:v0.6.2",
 )
-GENERATE = """
-import os, subprocess, sys
-from obstore.store import S3Store
-subprocess.run([sys.executable, "/opt/suite/samples.py", "icdar2015", "/tmp/icdar2015"], check=True)
-store = S3Store(sys.argv[2], endpoint=sys.argv[1], region="us-east-1", client_options={"allow_http": True},
+GENERATE = ["python", "/opt/suite/samples.py", "icdar2015", "/samples/icdar2015"]
+UPLOAD = """
+import os, sys
+from paddlecloud.storage.sources import s3_store
+store = s3_store(sys.argv[2], endpoint=sys.argv[1], region="us-east-1", client_options={"allow_http": True},
     access_key_id=os.environ["KEY"], secret_access_key=os.environ["SECRET"])
-for folder, _, files in os.walk("/tmp/icdar2015"):
+for folder, _, files in os.walk("/samples"):
     for name in files:
         path = os.path.join(folder, name)
-        store.put("icdar2015/" + os.path.relpath(path, "/tmp/icdar2015"), open(path, "rb").read())
+        store.put(os.path.relpath(path, "/samples"), open(path, "rb").read())
 """
 
 
@@ -59,18 +59,25 @@ def prepare(shell: Kubectl, server: Target, stores: Stores) -> None:
 
 
 def fill(shell: Kubectl, stores: Stores) -> None:
-    """The manual's data set in its bucket, written by a pod of the suites' image."""
-    container = {
-        "name": "samples",
-        "image": SUITE,
-        "command": ["python", "-c", GENERATE, stores.s3.endpoint, stores.bucket],
+    """The manual's data set in its bucket: made by the suites' image, written by that of the launchers."""
+    mounts = [{"name": "samples", "mountPath": "/samples"}]
+    upload = {
+        "name": "upload",
+        "image": IMAGE,
+        "command": ["python", "-c", UPLOAD, stores.s3.endpoint, stores.bucket],
         "env": [{"name": "KEY", "value": ACCESS_KEY}, {"name": "SECRET", "value": SECRET_KEY}],
+        "volumeMounts": mounts,
     }
-    spec = {"restartPolicy": "Never", "containers": [container]}
+    spec = {
+        "restartPolicy": "Never",
+        "initContainers": [{"name": "generate", "image": SUITE, "command": GENERATE, "volumeMounts": mounts}],
+        "containers": [upload],
+        "volumes": [{"name": "samples", "emptyDir": {}}],
+    }
     shell("apply", "-f", "-", input=json.dumps(_object("v1", "Pod", "samples", spec=spec)))
     phase = ("get", "pod", "samples", "-o", "jsonpath={.status.phase}")
     until(lambda: shell(*phase).stdout in ("Succeeded", "Failed"), timeout=300)
-    assert shell(*phase).stdout == "Succeeded", shell("logs", "samples").stdout
+    assert shell(*phase).stdout == "Succeeded", shell("logs", "samples", "--all-containers").stdout
 
 
 @contextmanager

@@ -13,7 +13,6 @@ import stat
 import textwrap
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from paddlecloud.api.folders import ANYWHERE, FolderRule, Refusal
@@ -197,7 +196,7 @@ class BucketSource:
     """Objects below a prefix of an S3 bucket."""
 
     def __init__(self, bucket: Bucket, credentials: Credentials, location: Location) -> None:
-        self._obstore, store = object_store_client()
+        self._obstore, _ = object_store_client()
         self._shown, self._location, self._endpoint = str(location), location, bucket.endpoint
         self._credentials = credentials
         prefix = bucket.prefix.strip("/")
@@ -216,14 +215,7 @@ class BucketSource:
             "user_agent": "paddlecloud",
         }
         settings["retry_config"] = {"max_retries": 4, "retry_timeout": PATIENCE}
-        make = partial(store.S3Store, bucket.name, **settings, virtual_hosted_style_request=False)
-        try:
-            self._store = make()
-        except self._obstore.exceptions.GenericError as error:
-            if "No CA certificates" not in str(error):
-                raise
-            _trust_the_usual()
-            self._store = make()
+        self._store = s3_store(bucket.name, **settings, virtual_hosted_style_request=False)
 
     def entries(self, after: str = "") -> Iterator[Entry]:
         found = False
@@ -334,14 +326,22 @@ def _region(endpoint: str) -> str:
     return parts[0] if len(parts) == 3 and not parts[0].isdigit() and parts[0] != "s3" else "us-east-1"
 
 
-def _trust_the_usual() -> None:
-    """Small images have no certificates, without which the client does not even use plain HTTP: certifi's will do.
+def s3_store(bucket: str, **settings: Any) -> Any:
+    """obstore's client of a bucket.
 
-    Programs that are started from here on, such as juicefs, trust them too.
+    Small images have no certificates, without which it does not even use plain HTTP: certifi's will do. Programs that
+    are started from here on, such as juicefs, trust them too.
     """
+    obstore, store = object_store_client()
+    try:
+        return store.S3Store(bucket, **settings)
+    except obstore.exceptions.GenericError as error:
+        if "No CA certificates" not in str(error):
+            raise
     import certifi
 
     os.environ["SSL_CERT_FILE"] = certifi.where()
+    return store.S3Store(bucket, **settings)
 
 
 def object_store_client() -> tuple[Any, Any]:

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.storage.credentials import Credentials, redact
-from paddlecloud.storage.sources import object_store_client
+from paddlecloud.storage.sources import object_store_client, s3_store
 
 BUCKET = "model-center"
 MANIFEST = "manifest.json"
@@ -101,7 +101,7 @@ class FolderStore:
 class S3Store:
     def __init__(self, endpoint: str, keys: Credentials) -> None:
         self._endpoint, self._keys = endpoint, keys
-        self._obstore, store = object_store_client()
+        self._obstore, _ = object_store_client()
         settings: dict[str, Any] = {
             "region": "us-east-1",
             "client_options": {"allow_http": endpoint.startswith("http://"), "connect_timeout": "5s"},
@@ -110,9 +110,9 @@ class S3Store:
             settings |= {"access_key_id": keys.access_key, "secret_access_key": keys.secret_key}
         else:
             settings["skip_signature"] = True
-        self._store = store.S3Store(BUCKET, endpoint=endpoint, virtual_hosted_style_request=False, **settings)
+        self._store = s3_store(BUCKET, endpoint=endpoint, virtual_hosted_style_request=False, **settings)
         # Addressed as a host of its own, a "key" is a bucket: so a request to create one can be signed.
-        self._server = store.S3Store(BUCKET, endpoint=endpoint, virtual_hosted_style_request=True, **settings)
+        self._server = s3_store(BUCKET, endpoint=endpoint, virtual_hosted_style_request=True, **settings)
 
     def put(self, name: str, content: Path | bytes) -> None:
         try:
