@@ -33,7 +33,9 @@ def template(name: str, container: Container, present: frozenset[str], path: str
                 )
             )
         )
-        return {"name": name, "inputs": inputs, "resource": {"action": "delete", "manifest": manifest}}
+        # Not waited for, as in Kubeflow Pipelines: Kubernetes keeps a claim while pods use it, pods that ended as well.
+        resource = {"action": "delete", "manifest": manifest, "flags": ["--wait=false"]}
+        return {"name": name, "inputs": inputs, "resource": resource}
     return {
         "name": name,
         "inputs": inputs,

@@ -198,9 +198,14 @@ class Templates:
         return made
 
     def _is_cached(self, task: Task, component: Component, *, in_loop: bool) -> bool:
-        """Artifacts of loops are delivered as a folder of this run: those of an earlier one would not be in it."""
+        """Artifacts of loops are delivered as a folder of this run: those of an earlier one would not be in it.
+
+        Steps with retries are not cached: the node of such a step that Argo answers from its cache has no attempt, to
+        which Argo would join the steps behind it, and the DAG runs for ever (workflow/controller/dag.go,
+        assessDAGPhase).
+        """
         wanted = self._options.cache and task.caching_options.enable_cache and component.dag is None
-        return wanted and not (in_loop and component.output_definitions.artifacts)
+        return wanted and not _retry(task.retry_policy) and not (in_loop and component.output_definitions.artifacts)
 
     def _imported_items(self, task: Task, given: Inputs) -> frozenset[str]:
         if task.artifact_iterator is None:

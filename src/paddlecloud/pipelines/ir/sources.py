@@ -72,9 +72,15 @@ def variable(reference: str) -> str:
 
 
 def optional_variable(reference: str) -> str:
-    """As `variable`, of what a task that failed or was skipped did not make: nil then."""
-    first, *rest = reference.split(".")
-    return first + "".join(f"?.{part}" if part.isidentifier() else f"?.['{part}']" for part in rest)
+    """As `variable`, of what a task that failed or was skipped did not make: nil then.
+
+    Only what comes behind `tasks.NAME.outputs` is optional. Argo also evaluates the expressions of a DAG before its
+    tasks have run, when `tasks` has no more than a `name`, and an expression that has a value then, its default, is
+    not evaluated again (util/template/expression_template.go). One that fails is.
+    """
+    tasks, task, outputs, *rest = reference.split(".")
+    made = variable(f"{tasks}.{task}.{outputs}")
+    return made + "".join(f"?.{part}" if part.isidentifier() else f"?.['{part}']" for part in rest)
 
 
 def artifact_parameter(name: str) -> str:

@@ -123,9 +123,15 @@ def test_a_retry_has_its_back_off() -> None:
     expected = {
         "limit": "2",
         "retryPolicy": "Always",
-        "backoff": {"duration": "1s", "factor": "2", "maxDuration": "10s"},
+        "backoff": {"duration": "1s", "factor": "2", "maxDuration": "120s"},
     }
     assert templates("handlers")["work"]["retryStrategy"] == expected
+
+
+def test_a_step_with_retries_is_not_cached_for_argo_would_never_end_the_run() -> None:
+    found = templates("handlers")
+    assert "memoize" in found["after"]
+    assert "memoize" not in found["work"]
 
 
 def test_a_loop_has_its_limit_and_collects_lists() -> None:

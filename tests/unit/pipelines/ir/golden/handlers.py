@@ -28,5 +28,5 @@ def pipeline(fail: bool = False, note: str = "note"):
     last = finish(note=note)
     with dsl.ExitHandler(last, name="guarded"):
         worked = work(fail=fail)
-        worked.set_retry(num_retries=2, backoff_duration="1s", backoff_factor=2, backoff_max_duration="10s")
+        worked.set_retry(num_retries=2, backoff_duration="1s", backoff_factor=2, backoff_max_duration="120s")
         after(text=worked.output).ignore_upstream_failure()
