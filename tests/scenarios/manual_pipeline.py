@@ -162,6 +162,9 @@ def _shared_volumes() -> list[dict[str, Any]]:
 
 
 def remove_volumes(shell: Kubectl) -> None:
-    """They are of no namespace and outlive it."""
+    """Sets end with the help of their controller, before it goes; volumes are of no namespace and outlive it. Pods of a
+    service may take minutes to end, for requests that nobody makes any more."""
+    shell("delete", "samplesets", "--all", "--timeout=100s", timeout=120)
+    shell("delete", "pods", "--all", "--force", "--grace-period=0", "--wait=false")
     shell("delete", "pvc", "--all", "--wait=false")
     shell("delete", f"storageclass/{STORAGE_CLASS}", *(f"pv/{STORAGE_CLASS}-{n}" for n in (1, 2)), "--wait=false")
