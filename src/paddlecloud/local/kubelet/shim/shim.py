@@ -294,6 +294,7 @@ class Shim:
 
     def shutdown(self) -> None:
         """End every process of the pod and this shim. Logs and the last state stay in the pod directory."""
+        self._reap()  # the client of an `exec` that ended its container waits for the exit code
         for container in self._containers.values():
             if container.phase != EXITED:
                 container.kill()
