@@ -65,7 +65,7 @@ def test_the_pods_of_a_healthy_job_have_the_events_of_kubernetes_and_nothing_ala
 
         def complete(pod: str = pod, shown: list[list[object]] = shown) -> bool:
             found = read(kubectl, "events", "--field-selector", f"involvedObject.name={pod}")["items"]
-            listed = rows(sorted(found, key=order), time.time())
+            listed = rows(sorted(found, key=order), time.time(), {})
             shown[:] = [row for row in listed if "kube-api-access" not in str(row[-1])]
             # While a pod waits, a cluster's kubelet pulls again with each attempt to start its container.
             steps = dict.fromkeys(reason for _, _, reason, *_ in shown if reason not in ("Waiting", "Pulling"))
