@@ -24,9 +24,9 @@ from paddlecloud.local.kubelet.pod.lifecycle import Plan
 from paddlecloud.local.kubelet.pod.model import Observed
 from paddlecloud.local.kubelet.pod.status import build_status
 from paddlecloud.local.proxy.routes import routes_of
-from paddlecloud.local.workflow import pod_patch
 from paddlecloud.local.workflow.artifacts import repositories
-from paddlecloud.local.workflow.metrics import metric_problems
+from paddlecloud.local.workflow.decision.metrics import metric_problems
+from paddlecloud.local.workflow.pods import spec_patch
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.storage import archive, uri
 from unit.budgets.inputs import JSON, Row, times
@@ -80,7 +80,7 @@ def status_of(pod: Any) -> None:
 
 def patch_of_pod(text: str) -> None:
     with contextlib.suppress(TemplateError):
-        pod_patch.parsed(text)
+        spec_patch.parsed(text)
 
 
 def repository_of(text: str) -> None:
@@ -105,8 +105,8 @@ def others() -> Iterator[Row]:
         "objects in objects": times("{a: "),
         "keys": times("a: 1\n"),
     }.items():
-        yield Row("workflows: podSpecPatch", name, texts, patch_of_pod, pod_patch.LONGEST)
-        yield Row("workflows: artifact repositories", name, texts, repository_of, pod_patch.LONGEST)
+        yield Row("workflows: podSpecPatch", name, texts, patch_of_pod, spec_patch.LONGEST)
+        yield Row("workflows: artifact repositories", name, texts, repository_of, spec_patch.LONGEST)
     yield Row("workflows: metrics", "labels", metrics_of, lambda given: list(metric_problems(given, "spec")), 1 << 18)
     sample = f"{measures.REQUESTS}{{"
     for name, texts in {"words": times("a"), "braces": times(sample), "labels": times('code="5",', sample, "} 1"),

@@ -57,8 +57,7 @@ def test_tests_of_a_folder_are_found_under_its_name() -> None:
 
 ABOUT_ITS_NEIGHBOURS_TOO = {
     "controllers/sampledata/test_docs.py",
-    "local/workflow/test_pod_fields.py",
-    "local/workflow/test_pod_validation.py",
+    "local/workflow/pods/test_pod_fields.py",
     "pipelines/test_text_detection.py",
 }
 """Files of tests that import one part and test more through it."""

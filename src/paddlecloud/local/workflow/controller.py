@@ -31,14 +31,14 @@ from paddlecloud.local.workflow.artifacts.collector import Collector, Sweeper
 from paddlecloud.local.workflow.artifacts.reading import handler as reading_handler
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.cron.controller import CronWorkflowReconciler
-from paddlecloud.local.workflow.decide import decide
-from paddlecloud.local.workflow.image_commands import Programs
+from paddlecloud.local.workflow.decision.decide import decide
+from paddlecloud.local.workflow.decision.metrics import WorkflowPlan
 from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_wake_others
 from paddlecloud.local.workflow.metric_series import MetricSeries
-from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CONFIG_MAP_TYPE, NODE_ID, TEMPLATES, WORKFLOWS
 from paddlecloud.local.workflow.nodes import is_ended, readable
 from paddlecloud.local.workflow.observed import Observed, same_in_one_pass
+from paddlecloud.local.workflow.pods.image_commands import Programs
 from paddlecloud.local.workflow.unreadable import UNREADABLE, UnreadableLog
 from paddlecloud.local.workflow.validation.admission import judge
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler

@@ -1,4 +1,4 @@
-"""Who holds and who waits for the locks of a namespace, over all its workflows: the edge of `locks.py`.
+"""Who holds and who waits for the locks of a namespace, over all its workflows: the edge of `decision/locks.py`.
 
 Everything is read from the statuses in the cache, so nothing is left of a workflow that is gone. Two passes must not
 give the same lock away: a pass that takes a lock is carried out only if nobody took one in the namespace since it
@@ -15,8 +15,7 @@ from typing import Any
 from paddlecloud.kube.cache import Cache
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Key, Object
-from paddlecloud.local.workflow.expressions.budget import take_work
-from paddlecloud.local.workflow.locks import (
+from paddlecloud.local.workflow.decision.locks import (
     MUTEX,
     SYNCHRONIZATION,
     Lock,
@@ -26,6 +25,7 @@ from paddlecloud.local.workflow.locks import (
     is_waiting,
     waits_for,
 )
+from paddlecloud.local.workflow.expressions.budget import take_work
 from paddlecloud.local.workflow.nodes import is_ended
 
 INDEX = "locks"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.metrics import Metric, label_pairs, number
-from paddlecloud.local.workflow.metrics import NAMESPACE_LABEL, Sample
+from paddlecloud.local.workflow.decision.metrics import NAMESPACE_LABEL, Sample
 
 PREFIX = "argo_workflows_"
 MOST_LINES = 2_000

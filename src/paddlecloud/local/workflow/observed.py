@@ -9,9 +9,9 @@ from typing import Any
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.record import Record
-from paddlecloud.local.workflow import memoization
-from paddlecloud.local.workflow.image_commands import Programs
-from paddlecloud.local.workflow.locks import Lock, Locks
+from paddlecloud.local.workflow.decision import memoization
+from paddlecloud.local.workflow.decision.locks import Lock, Locks
+from paddlecloud.local.workflow.pods.image_commands import Programs
 from paddlecloud.local.workflow.templates import ConfigMapValue
 
 

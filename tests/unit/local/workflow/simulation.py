@@ -12,7 +12,7 @@ import yaml
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workflow.decide import decide
+from paddlecloud.local.workflow.decision.decide import decide
 from paddlecloud.local.workflow.names import NODE_ID
 from paddlecloud.local.workflow.observed import Observed
 

@@ -8,10 +8,9 @@ from paddlecloud.kube.errors import Forbidden, Invalid, ServiceUnavailable
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.controller import left_over, refusals
-from paddlecloud.local.workflow.locks import Lock
+from paddlecloud.local.workflow.decision.locks import Lock
 from paddlecloud.local.workflow.names import NODE_ID, node_id
-
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 SAY = "- {name: say, container: {image: busybox, command: [echo]}}"
 LOOP = f"""

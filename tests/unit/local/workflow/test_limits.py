@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 SAY = "- name: say\n  inputs: {parameters: [{name: x, default: ''}]}\n  container: {image: busybox, command: [echo]}\n"
 

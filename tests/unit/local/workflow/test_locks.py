@@ -12,11 +12,10 @@ import pytest
 from paddlecloud.kube.cache import Cache
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.workflow.decision.locks import Wanted, holdings
 from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_wake_others
-from paddlecloud.local.workflow.locks import Wanted, holdings
-
-from .simulation import OVER, Simulation, workflow
-from .validation.test_validation import judged, spec
+from unit.local.workflow.simulation import OVER, Simulation, workflow
+from unit.local.workflow.validation.test_validation import judged, spec
 
 TEMPLATE = """
     entrypoint: main

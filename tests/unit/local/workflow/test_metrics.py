@@ -8,8 +8,8 @@ import pytest
 
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.metrics import Registry
+from paddlecloud.local.workflow.decision.metrics import Sample, WorkflowPlan
 from paddlecloud.local.workflow.metric_series import MOST_LINES, MetricSeries
-from paddlecloud.local.workflow.metrics import Sample, WorkflowPlan
 from unit.local.workflow.simulation import START, Simulation, workflow
 from unit.local.workflow.validation.test_validation import judged
 

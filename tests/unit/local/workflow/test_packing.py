@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.local.workflow.limits import MOST_STORED, fits, stored_size
 from unit.api.test_argo_nodes import UNREADABLE
-
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 MANY = """
     entrypoint: main

@@ -10,9 +10,8 @@ import yaml
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.merging import joined
-
-from .simulation import Simulation, command_of, workflow
-from .validation.test_validation import judged
+from unit.local.workflow.simulation import Simulation, command_of, workflow
+from unit.local.workflow.validation.test_validation import judged
 
 SHARED: dict[str, Any] = yaml.safe_load("""
     entrypoint: main

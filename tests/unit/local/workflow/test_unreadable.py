@@ -6,10 +6,9 @@ import logging
 
 import pytest
 
-from paddlecloud.local.workflow.metrics import WorkflowPlan
+from paddlecloud.local.workflow.decision.metrics import WorkflowPlan
 from paddlecloud.local.workflow.unreadable import UnreadableLog
-
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 SPEC = "entrypoint: a\nactiveDeadlineSeconds: {}\ntemplates: [{{name: a, container: {{image: busybox}}}}]"
 
@@ -46,6 +45,6 @@ def test_a_failed_assertion_does_not_end_a_workflow(monkeypatch: pytest.MonkeyPa
     def broken(*_: object) -> float:
         raise AssertionError
 
-    monkeypatch.setattr("paddlecloud.local.workflow.stopping.deadline_of", broken)
+    monkeypatch.setattr("paddlecloud.local.workflow.decision.stopping.deadline_of", broken)
     with pytest.raises(AssertionError):
         Simulation(workflow(SPEC.format("60"))).decided()

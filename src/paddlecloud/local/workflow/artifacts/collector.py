@@ -16,9 +16,9 @@ from paddlecloud.kube.manager import Manager
 from paddlecloud.kube.resource import NAMESPACES, PODS, Object
 from paddlecloud.local.workflow.artifacts.locations import due
 from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.decision.outputs import orders_of, reported_by
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.nodes import is_over, readable
-from paddlecloud.local.workflow.outputs import orders_of, reported_by
 
 log = logging.getLogger(__name__)
 

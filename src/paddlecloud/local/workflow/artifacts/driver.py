@@ -14,8 +14,8 @@ from pathlib import Path
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
-from paddlecloud.local.workflow import interpreter
 from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.pods import interpreter
 
 NAME = "artifacts.paddlecloud.org"
 ARTIFACTS_VOLUME, OUTPUTS_VOLUME = "argo-artifacts", "argo-outputs"

@@ -16,7 +16,7 @@ from typing import Any
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.artifacts.locations import NONE, REPOSITORY, UNSERVED, has_location
-from paddlecloud.local.workflow.pod_patch import parsed
+from paddlecloud.local.workflow.pods.spec_patch import parsed
 from paddlecloud.local.workflow.templates import Template, TemplateError
 from paddlecloud.local.workflow.variables import substitute, unresolved
 

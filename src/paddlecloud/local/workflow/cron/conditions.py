@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.workflow.decision.when import BadCondition, holds
 from paddlecloud.local.workflow.expressions.evaluation import evaluate
 from paddlecloud.local.workflow.expressions.tokens import ExpressionError
 from paddlecloud.local.workflow.expressions.values import to_json
 from paddlecloud.local.workflow.variables import UnresolvedVariable, expression_variables, substitute_text
-from paddlecloud.local.workflow.when import BadCondition, holds
 
 PREFIX = "cronworkflow"
 

@@ -17,7 +17,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timetable import Timetable, timetable
 from paddlecloud.local.workflow.cron.build import due_time_of, reference_to, workflow_for, workflow_name
 from paddlecloud.local.workflow.cron.conditions import BadExpression, may_run, must_stop
-from paddlecloud.local.workflow.deletion import delete
+from paddlecloud.local.workflow.decision.deletion import delete
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, one_pass
 from paddlecloud.local.workflow.names import CRON_COMPLETED, CRON_WORKFLOWS, LAST_SCHEDULE, WORKFLOWS
 from paddlecloud.local.workflow.nodes import ENDED_PHASES, ERROR, FAILED, SUCCEEDED

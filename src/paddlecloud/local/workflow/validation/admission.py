@@ -17,11 +17,11 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.workflow.dag import depends_on
+from paddlecloud.local.workflow.decision.dag import depends_on
+from paddlecloud.local.workflow.decision.hooks import EXIT
+from paddlecloud.local.workflow.decision.metrics import metric_problems
 from paddlecloud.local.workflow.durations import BadDuration, seconds
-from paddlecloud.local.workflow.execution import Specs, merged_spec
-from paddlecloud.local.workflow.hooks import EXIT
-from paddlecloud.local.workflow.metrics import metric_problems
+from paddlecloud.local.workflow.execution_spec import Specs, merged_spec
 from paddlecloud.local.workflow.names import CLUSTER_TEMPLATES, CRON_WORKFLOWS, GROUP, TEMPLATES, WORKFLOWS
 from paddlecloud.local.workflow.templates import KINDS, POD_KINDS, TemplateError, templates_of, with_defaults
 from paddlecloud.local.workflow.unreadable import UNREADABLE

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from paddlecloud.local.workflow.execution import Specs
+from paddlecloud.local.workflow.execution_spec import Specs
 from paddlecloud.local.workflow.names import GROUP
 from paddlecloud.local.workflow.templates import Template, templates_of
 from paddlecloud.local.workflow.validation.artifacts import is_missing

@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.artifacts.collector import Collector
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.controller import collected
-from paddlecloud.local.workflow.decide import decide
+from paddlecloud.local.workflow.decision.decide import decide
 from paddlecloud.local.workflow.executor.orders import ORDERS
 from paddlecloud.local.workflow.observed import Observed
 

@@ -11,7 +11,7 @@ import pytest
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.artifacts.collector import Collector
 from paddlecloud.local.workflow.artifacts.repository import Repository
-from paddlecloud.local.workflow.outputs import orders_of
+from paddlecloud.local.workflow.decision.outputs import orders_of
 from unit.local.workflow.simulation import Simulation, workflow
 from unit.local.workflow.validation.test_validation import judged
 

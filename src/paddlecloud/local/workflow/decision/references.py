@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.local.workflow.loops import is_loop
+from paddlecloud.local.workflow.decision.loops import is_loop
+from paddlecloud.local.workflow.decision.when import BadCondition, holds
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, SKIPPED, Node, Nodes
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.local.workflow.variables import substitute, substitute_text, unresolved
-from paddlecloud.local.workflow.when import BadCondition, holds
 
 Step = dict[str, Any]
 """A step of `steps`, or a task of a `dag`."""

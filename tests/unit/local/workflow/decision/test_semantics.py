@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.workflow.executor.orders import BROKEN
-from paddlecloud.local.workflow.pod_state import observe
-
-from .simulation import Simulation, command_of, workflow
+from paddlecloud.local.workflow.pods.node_state import observe
+from unit.local.workflow.simulation import Simulation, command_of, workflow
 
 SAY = """
 - name: say

@@ -1,7 +1,7 @@
 """One pass over a workflow: from its entrypoint down, what is due is begun and what is over is noted.
 
 The tree of nodes is walked anew in each pass, as Argo's operator does; a node that is over is not entered again. What a
-template of each kind does is in `steps.py`, `dag.py`, `suspension.py` and, for those with a pod, `pod.py`.
+template of each kind does is in `steps.py`, `dag.py`, `suspension.py` and, for those with a pod, `pods/pod.py`.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workflow import container_set, memoization, retries, stopping
 from paddlecloud.local.workflow.artifacts.locations import REPOSITORY
 from paddlecloud.local.workflow.artifacts.repositories import is_built_in, with_archive_location
+from paddlecloud.local.workflow.decision import memoization, retries, stopping
+from paddlecloud.local.workflow.decision.locks import Holding
+from paddlecloud.local.workflow.decision.loops import text_in
+from paddlecloud.local.workflow.decision.metrics import Metering, WorkflowPlan
+from paddlecloud.local.workflow.decision.place import Place, described_by, shown_as
+from paddlecloud.local.workflow.decision.stopping import Stop
 from paddlecloud.local.workflow.expressions.budget import Work
-from paddlecloud.local.workflow.image_commands import with_commands
 from paddlecloud.local.workflow.limits import MOST_BEGUN, Allowance, TooLarge
-from paddlecloud.local.workflow.locks import Holding
-from paddlecloud.local.workflow.loops import text_in
-from paddlecloud.local.workflow.metrics import Metering, WorkflowPlan
 from paddlecloud.local.workflow.names import node_id, pod_name
 from paddlecloud.local.workflow.nodes import (
     ERROR,
@@ -39,9 +40,9 @@ from paddlecloud.local.workflow.nodes import (
     readable,
 )
 from paddlecloud.local.workflow.observed import Observed
-from paddlecloud.local.workflow.place import Place, described_by, shown_as
-from paddlecloud.local.workflow.pod import pod_for
-from paddlecloud.local.workflow.stopping import Stop
+from paddlecloud.local.workflow.pods import container_set
+from paddlecloud.local.workflow.pods.image_commands import with_commands
+from paddlecloud.local.workflow.pods.pod import pod_for
 from paddlecloud.local.workflow.templates import (
     POD_KINDS,
     Holder,
@@ -339,7 +340,7 @@ class Operation:
     def _carry_out(
         self, name: str, template: Template, kind: str, holder: Holder, library: Library, place: Place, **flags: Any
     ) -> Node | None:
-        from paddlecloud.local.workflow import dag, steps, suspension
+        from paddlecloud.local.workflow.decision import dag, steps, suspension
 
         node = self.nodes.find(name)
         if node is None and self._is_left_over(name):

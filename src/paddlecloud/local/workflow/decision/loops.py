@@ -8,11 +8,11 @@ from collections import ChainMap
 from collections.abc import Mapping
 from typing import Any
 
+from paddlecloud.local.workflow.decision.when import BadCondition, holds
 from paddlecloud.local.workflow.expressions.values import shown, to_json
 from paddlecloud.local.workflow.limits import MOST_ITEMS, Allowance
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.local.workflow.variables import substitute
-from paddlecloud.local.workflow.when import BadCondition, holds
 
 Step = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import PODDISRUPTIONBUDGETS, Object, owner_reference
-from paddlecloud.local.workflow import deletion
+from paddlecloud.local.workflow.decision import deletion
 from paddlecloud.local.workflow.names import WORKFLOW
 
 

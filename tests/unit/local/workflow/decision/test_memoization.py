@@ -12,11 +12,10 @@ from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.record import Address, Record
-from paddlecloud.local.workflow.memoization import save
+from paddlecloud.local.workflow.decision.memoization import save
 from paddlecloud.local.workflow.observed import same_in_one_pass
-
-from .simulation import START, Simulation, workflow
-from .validation.test_validation import judged, spec
+from unit.local.workflow.simulation import START, Simulation, workflow
+from unit.local.workflow.validation.test_validation import judged, spec
 
 MEMO = """
     entrypoint: main

@@ -10,8 +10,7 @@ import pytest
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import SHUTDOWN_REASON
-
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 SAY = "entrypoint: a\ntemplates: [{name: a, container: {image: busybox, command: [say]}}]"
 SET = """

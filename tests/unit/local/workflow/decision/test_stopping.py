@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from .simulation import Simulation, workflow
+from unit.local.workflow.simulation import Simulation, workflow
 
 TEMPLATES = """
 templates:

@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, Object, owner_reference
-from paddlecloud.local.workflow import deletion
+from paddlecloud.local.workflow.decision import deletion
 from paddlecloud.local.workflow.nodes import SUCCEEDED
 from paddlecloud.local.workflow.observed import Observed
 from paddlecloud.local.workflow.templates import TemplateError

@@ -10,17 +10,17 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from paddlecloud.local.workflow.decision.references import resolved
 from paddlecloud.local.workflow.expressions.evaluation import evaluate
 from paddlecloud.local.workflow.expressions.tokens import ExpressionError
 from paddlecloud.local.workflow.nodes import Node, has_ended, is_over
-from paddlecloud.local.workflow.references import resolved
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import Holder, TemplateError
 from paddlecloud.local.workflow.variables import expression_variables
 
 if TYPE_CHECKING:
-    from paddlecloud.local.workflow.operation import Operation
-    from paddlecloud.local.workflow.place import Place
+    from paddlecloud.local.workflow.decision.operation import Operation
+    from paddlecloud.local.workflow.decision.place import Place
 
 EXIT = "exit"
 HOOKED = {"hooked": True}

@@ -12,9 +12,9 @@ import pytest
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.volumes.drivers import MountRequest
 from paddlecloud.local.volumes.errors import VolumeError
-from paddlecloud.local.workflow import interpreter
 from paddlecloud.local.workflow.artifacts.driver import ArtifactDriver
 from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.pods import interpreter
 from unit.local.workflow.simulation import Simulation, workflow
 
 SPEC = """

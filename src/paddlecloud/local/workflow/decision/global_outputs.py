@@ -12,7 +12,7 @@ from paddlecloud.local.workflow.nodes import Node, is_over
 from paddlecloud.local.workflow.templates import text_of
 
 if TYPE_CHECKING:
-    from paddlecloud.local.workflow.operation import Operation
+    from paddlecloud.local.workflow.decision.operation import Operation
 
 
 def publish(operation: Operation, status: Object) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import SHUTDOWN_REASON
-from paddlecloud.local.workflow.containers import INIT, MAIN
+from paddlecloud.local.workflow.decision.outputs import cannot_start, lacks_outputs, main_state, of_pod, orders_of
 from paddlecloud.local.workflow.executor import main as executor
 from paddlecloud.local.workflow.executor.orders import BROKEN
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED
-from paddlecloud.local.workflow.outputs import cannot_start, lacks_outputs, main_state, of_pod, orders_of
+from paddlecloud.local.workflow.pods.containers import INIT, MAIN
 
 
 def observe(pod: Object, report: Mapping[str, Any] | None = None) -> tuple[str, str, dict[str, Any]]:

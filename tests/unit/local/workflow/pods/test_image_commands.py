@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.images.environment import Program
-from paddlecloud.local.workflow.image_commands import with_commands
+from paddlecloud.local.workflow.pods.image_commands import with_commands
 
 IMAGES = {"say": Program(("/argosay",), ("echo",)), "shell": Program((), ("sh",)), "bare": Program()}
 

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workflow import interpreter
 from paddlecloud.local.workflow.artifacts import driver, locations
 from paddlecloud.local.workflow.durations import seconds
 from paddlecloud.local.workflow.executor.orders import (
@@ -24,6 +23,7 @@ from paddlecloud.local.workflow.executor.orders import (
     ExecutorError,
     as_variables,
 )
+from paddlecloud.local.workflow.pods import interpreter
 from paddlecloud.local.workflow.templates import Template, TemplateError, kind_of
 
 MAIN, INIT = "main", "init"
@@ -62,7 +62,7 @@ def containers_of(
             own["daemon"] = True
         if kind in _BY_EXECUTOR or not own:
             continue
-        if own.keys() <= {"daemon", "values"}:  # it runs alone; `pod_state` and `outputs` read them
+        if own.keys() <= {"daemon", "values"}:  # it runs alone; `node_state` and `outputs` read them
             program["env"] = [*(program.get("env") or ()), *_variables(own, template)]
         else:
             _wrap(program, own, template)

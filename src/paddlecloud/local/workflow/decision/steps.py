@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from paddlecloud.local.workflow import hooks
+from paddlecloud.local.workflow.decision import hooks
+from paddlecloud.local.workflow.decision.loops import expanded
+from paddlecloud.local.workflow.decision.outputs import of_template
+from paddlecloud.local.workflow.decision.pod_observation import end_daemons
+from paddlecloud.local.workflow.decision.references import Step, continues_on, not_begun, resolved
+from paddlecloud.local.workflow.decision.when import BadCondition
 from paddlecloud.local.workflow.limits import TooLarge
-from paddlecloud.local.workflow.loops import expanded
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, RUNNING, SKIPPED, SUCCEEDED, Node, has_failed, is_over
-from paddlecloud.local.workflow.observation import end_daemons
-from paddlecloud.local.workflow.outputs import of_template
-from paddlecloud.local.workflow.references import Step, continues_on, not_begun, resolved
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import Template, TemplateError
 from paddlecloud.local.workflow.variables import UnresolvedVariable
-from paddlecloud.local.workflow.when import BadCondition
 
 if TYPE_CHECKING:
-    from paddlecloud.local.workflow.operation import Operation
-    from paddlecloud.local.workflow.place import Place
+    from paddlecloud.local.workflow.decision.operation import Operation
+    from paddlecloud.local.workflow.decision.place import Place
 
 
 def carry_out(operation: Operation, node: Node, template: Template, place: Place) -> Node:

@@ -7,12 +7,16 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from paddlecloud.local.workflow import hooks
+from paddlecloud.local.workflow.decision import hooks
+from paddlecloud.local.workflow.decision.loops import expanded, is_loop
+from paddlecloud.local.workflow.decision.outputs import of_template
+from paddlecloud.local.workflow.decision.pod_observation import end_daemons
+from paddlecloud.local.workflow.decision.references import continues_on, not_begun, resolved
+from paddlecloud.local.workflow.decision.when import BadCondition
 from paddlecloud.local.workflow.expressions.budget import take_work
 from paddlecloud.local.workflow.expressions.evaluation import evaluate
 from paddlecloud.local.workflow.expressions.tokens import ExpressionError
 from paddlecloud.local.workflow.limits import TooLarge
-from paddlecloud.local.workflow.loops import expanded, is_loop
 from paddlecloud.local.workflow.nodes import (
     ERROR,
     FAILED,
@@ -26,17 +30,13 @@ from paddlecloud.local.workflow.nodes import (
     has_failed,
     is_over,
 )
-from paddlecloud.local.workflow.observation import end_daemons
-from paddlecloud.local.workflow.outputs import of_template
-from paddlecloud.local.workflow.references import continues_on, not_begun, resolved
 from paddlecloud.local.workflow.scope import Scope
 from paddlecloud.local.workflow.templates import Template, TemplateError
 from paddlecloud.local.workflow.variables import UnresolvedVariable
-from paddlecloud.local.workflow.when import BadCondition
 
 if TYPE_CHECKING:
-    from paddlecloud.local.workflow.operation import Operation
-    from paddlecloud.local.workflow.place import Place
+    from paddlecloud.local.workflow.decision.operation import Operation
+    from paddlecloud.local.workflow.decision.place import Place
 
 Task = dict[str, Any]
 

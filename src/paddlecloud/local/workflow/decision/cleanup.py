@@ -11,7 +11,7 @@ from paddlecloud.kube.plan import Patch, Plan, merge_diff
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.workflow.artifacts.locations import due
-from paddlecloud.local.workflow.deletion import delete
+from paddlecloud.local.workflow.decision.deletion import delete
 from paddlecloud.local.workflow.durations import seconds
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.nodes import ENDED_PHASES, SUCCEEDED, Node, has_ended

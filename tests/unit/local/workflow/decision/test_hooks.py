@@ -8,9 +8,8 @@ import pytest
 import yaml
 
 from paddlecloud.kube.resource import Object
-
-from .simulation import Simulation, command_of, workflow
-from .validation.test_validation import judged
+from unit.local.workflow.simulation import Simulation, command_of, workflow
+from unit.local.workflow.validation.test_validation import judged
 
 TEMPLATES = """
     - name: run

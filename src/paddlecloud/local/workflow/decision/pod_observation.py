@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.workflow import container_set, pod_state
-from paddlecloud.local.workflow.deletion import delete
+from paddlecloud.local.workflow.decision.deletion import delete
+from paddlecloud.local.workflow.decision.operation import DEEPEST, Operation
 from paddlecloud.local.workflow.nodes import (
     ENDED_PHASES,
     ERROR,
@@ -21,13 +21,13 @@ from paddlecloud.local.workflow.nodes import (
     has_pod,
     is_over,
 )
-from paddlecloud.local.workflow.operation import DEEPEST, Operation
+from paddlecloud.local.workflow.pods import container_set, node_state
 
 _ATTEMPT = re.compile(r"\(\d+\)$")
 
 
 def observe_pods(operation: Operation) -> None:
-    has_daemon = functools.cache(lambda: any(map(pod_state.is_daemon, operation.observed.pods.values())))
+    has_daemon = functools.cache(lambda: any(map(node_state.is_daemon, operation.observed.pods.values())))
     for node in operation.nodes:
         if not has_pod(node) or (is_over(node) and not node.get("daemoned")):
             continue
@@ -47,7 +47,7 @@ def observe_pods(operation: Operation) -> None:
 def _is_run_again(operation: Operation, node: Node, pod: Object, has_daemon: Callable[[], bool]) -> bool:
     """Not beside a daemon, which ended as well: steps have its address, and another one would have a new address."""
     stopped = operation.stop and not _is_handler(operation, node)
-    return not stopped and pod_state.ended_with_platform(pod) and not has_daemon()
+    return not stopped and node_state.ended_with_platform(pod) and not has_daemon()
 
 
 def _run_again(operation: Operation, node: Node, pod: Object) -> None:
@@ -65,10 +65,10 @@ def _run_again(operation: Operation, node: Node, pod: Object) -> None:
 
 
 def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
-    phase, message, more = pod_state.observe(found, operation.observed.reports.get(node["id"]))
+    phase, message, more = node_state.observe(found, operation.observed.reports.get(node["id"]))
     if node["type"] == "HTTP":
         (more.get("outputs") or {}).pop("exitCode", None)  # of a request that Argo's agent makes there is none
-        message = pod_state.said_by_main(found) or message
+        message = node_state.said_by_main(found) or message
     finished = more.pop("finishedAt", None)
     node.update({key: value for key, value in more.items() if value})
     if phase in ENDED_PHASES:

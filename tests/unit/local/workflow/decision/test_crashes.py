@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.names import pod_name
-
-from .simulation import OVER, Simulation, workflow
+from unit.local.workflow.simulation import OVER, Simulation, workflow
 
 # Without `failFast: false` it would depend on the order of events whether E begins: B may have failed by then.
 SPEC = """

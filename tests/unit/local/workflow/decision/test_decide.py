@@ -7,8 +7,7 @@ import copy
 import pytest
 
 from paddlecloud.local.workflow.names import pod_name
-
-from .simulation import Simulation, command_of, workflow
+from unit.local.workflow.simulation import Simulation, command_of, workflow
 
 FAILS = pod_name("wf", "wf.B", "say")
 

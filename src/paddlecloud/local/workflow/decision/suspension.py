@@ -10,7 +10,7 @@ from paddlecloud.local.workflow.nodes import FAILED, RUNNING, SUCCEEDED, Node
 from paddlecloud.local.workflow.templates import Template, text_of
 
 if TYPE_CHECKING:
-    from paddlecloud.local.workflow.operation import Operation
+    from paddlecloud.local.workflow.decision.operation import Operation
 
 
 def carry_out(operation: Operation, node: Node, template: Template) -> Node:

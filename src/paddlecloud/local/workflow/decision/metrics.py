@@ -15,11 +15,11 @@ from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan
+from paddlecloud.local.workflow.decision.when import holds
 from paddlecloud.local.workflow.nodes import Node, is_over
 from paddlecloud.local.workflow.templates import TemplateError, text_of
 from paddlecloud.local.workflow.validation.problems import Problem, invalid, not_supported, required, too_many
 from paddlecloud.local.workflow.variables import substitute, substitute_text
-from paddlecloud.local.workflow.when import holds
 
 KINDS = ("counter", "gauge", "histogram")
 OPERATIONS = ("Set", "Add", "Sub")

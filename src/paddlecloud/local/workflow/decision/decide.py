@@ -16,14 +16,25 @@ from paddlecloud.api.argo_nodes import PACKED_FROM, BadPacking, is_packed, packe
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.workflow import budgets, claims, cleanup, global_outputs, hooks, memoization, metrics
 from paddlecloud.local.workflow.artifacts import repositories
-from paddlecloud.local.workflow.deletion import delete
-from paddlecloud.local.workflow.execution import STORED_SPEC, execution_spec
+from paddlecloud.local.workflow.decision import (
+    claims,
+    cleanup,
+    disruption_budgets,
+    global_outputs,
+    hooks,
+    memoization,
+    metrics,
+)
+from paddlecloud.local.workflow.decision.deletion import delete
+from paddlecloud.local.workflow.decision.locks import SYNCHRONIZATION
+from paddlecloud.local.workflow.decision.metrics import WorkflowPlan
+from paddlecloud.local.workflow.decision.operation import LOCK_WAIT, Operation
+from paddlecloud.local.workflow.decision.place import Place
+from paddlecloud.local.workflow.decision.pod_observation import end_daemons, end_unknown_pods, observe_pods
+from paddlecloud.local.workflow.execution_spec import STORED_SPEC, execution_spec
 from paddlecloud.local.workflow.expressions.budget import TooMuchWork, Work, one_pass
 from paddlecloud.local.workflow.limits import LONGEST_MESSAGE, MOST_STORED, TooLarge, fits
-from paddlecloud.local.workflow.locks import SYNCHRONIZATION
-from paddlecloud.local.workflow.metrics import WorkflowPlan
 from paddlecloud.local.workflow.names import COMPLETED, PHASE, POD_NAMES, WORKFLOWS
 from paddlecloud.local.workflow.nodes import (
     ENDED_PHASES,
@@ -41,10 +52,7 @@ from paddlecloud.local.workflow.nodes import (
     is_over,
     readable,
 )
-from paddlecloud.local.workflow.observation import end_daemons, end_unknown_pods, observe_pods
 from paddlecloud.local.workflow.observed import Observed
-from paddlecloud.local.workflow.operation import LOCK_WAIT, Operation
-from paddlecloud.local.workflow.place import Place
 from paddlecloud.local.workflow.templates import STORED_TEMPLATES, TemplateError
 from paddlecloud.local.workflow.unreadable import UNREADABLE
 from paddlecloud.local.workflow.variables import substitute
@@ -113,7 +121,7 @@ def _decided(workflow: Object, as_stored: Object, observed: Observed, now: float
     operation.repository = repositories.resolved(spec, status, meta["namespace"], observed.cache)
     status[repositories.STATUS] = operation.repository
     operation.variables = workflow_variables(workflow, spec, status, observed.config_map)
-    budgets.create(operation.plan, workflow, spec, observed.budgets)
+    disruption_budgets.create(operation.plan, workflow, spec, observed.budgets)
     claims.create(operation.plan, workflow, spec, status, observed)
     observe_pods(operation)
     global_outputs.publish(operation, status)
@@ -193,7 +201,7 @@ def _after(workflow: Object, spec: Mapping[str, Any], observed: Observed, now: f
     plan, status = Plan(), workflow["status"]
     cleanup.delete_pods(plan, spec, status["phase"], readable(status.get("nodes")), observed.pods, now)
     claims.delete(plan, spec, status["phase"], observed.claims)
-    budgets.delete(plan, spec, observed.budgets)
+    disruption_budgets.delete(plan, spec, observed.budgets)
     cleanup.delete_workflow(plan, workflow, spec, now)
     if marks:
         cleanup.mark_deleted_artifacts(plan, workflow)

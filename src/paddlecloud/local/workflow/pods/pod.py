@@ -1,6 +1,6 @@
 """The pod of a node, as its template, the workflow and patches of both want it. Pure.
 
-What its state says of the node is in `pod_state`, its containers are in `containers`.
+What its state says of the node is in `node_state`, its containers are in `containers`.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Set
 from typing import Any
 
 from paddlecloud.kube.resource import PODS, Object, owner_reference
-from paddlecloud.local.workflow.claims import volumes_for
-from paddlecloud.local.workflow.containers import INIT, MAIN, containers_of, volumes_of
+from paddlecloud.local.workflow.decision.claims import volumes_for
 from paddlecloud.local.workflow.names import COMPLETED, NODE_ID, NODE_NAME, WORKFLOW, pod_name
 from paddlecloud.local.workflow.nodes import Node
-from paddlecloud.local.workflow.pod_patch import patched
+from paddlecloud.local.workflow.pods.containers import INIT, MAIN, containers_of, volumes_of
+from paddlecloud.local.workflow.pods.spec_patch import patched
 from paddlecloud.local.workflow.templates import Template, TemplateError
 
 _FROM_SPEC = (
