@@ -19,8 +19,9 @@ PIPELINE_SPEC = "pipelines.kubeflow.org/pipeline_spec"
 PIPELINE_NAME = "pipelines.kubeflow.org/pipeline_name"
 """Annotation: the name of the pipeline that a workflow was made of, as kfp 1 writes it on its workflows."""
 SDK_VERSION = "pipelines.kubeflow.org/kfp_sdk_version"
-LAUNCHER_PARAMETER = "pipeline-launcher"
-"""Parameter of a workflow that was made of kfp 2's IR: the text of the launcher, kept once for all steps."""
+STARTER_PARAMETER = "pipeline-launcher"
+"""Parameter of a workflow that was made of kfp 2's IR: the text of the step starter (`ir/step_starter.py`), kept once
+for all steps. Its name is stored in workflows and stays as it is."""
 
 RESUBMITTED_FROM = "workflows.argoproj.io/resubmitted-from-workflow"
 """Argo's label of a workflow that repeats another one: the other one's name."""

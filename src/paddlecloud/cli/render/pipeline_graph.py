@@ -49,7 +49,7 @@ def _parameters(workflow: Object) -> list[str]:
     return [
         f"{each['name']}={_cut(visible(str(each.get('value', ''))), 60)}"
         for each in given
-        if each["name"] != names.LAUNCHER_PARAMETER
+        if each["name"] != names.STARTER_PARAMETER
     ]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from paddlecloud.pipelines.components.declaration import Component
-from paddlecloud.pipelines.components.launchers import LAUNCHERS
-from paddlecloud.pipelines.components.operators import OPERATORS
+from paddlecloud.pipelines.components.launcher_set import LAUNCHER_SET
+from paddlecloud.pipelines.components.operator_set import OPERATOR_SET
 
-COMPONENTS: tuple[Component, ...] = (*OPERATORS, *LAUNCHERS)
+COMPONENTS: tuple[Component, ...] = (*OPERATOR_SET, *LAUNCHER_SET)
 FOLDER = Path(__file__).parent
 
 

@@ -15,11 +15,11 @@ import yaml
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, FOLDER, path
 from paddlecloud.pipelines.components.declaration import Component, Default, Input, Output
 from paddlecloud.pipelines.components.image import IMAGE
-from paddlecloud.pipelines.components.launchers import VISUALDL
-from paddlecloud.pipelines.components.operators import OPERATORS
+from paddlecloud.pipelines.components.launcher_set import VISUALDL
+from paddlecloud.pipelines.components.operator_set import OPERATOR_SET
 
 COMMAND = ("python", "-m", "paddlecloud.pipelines.launchers")
-FUNCTIONS = (*OPERATORS, VISUALDL)
+FUNCTIONS = (*OPERATOR_SET, VISUALDL)
 """Components that `paddlecloud.pipelines` offers as functions."""
 PYTHON_TYPES = {
     "String": "str",

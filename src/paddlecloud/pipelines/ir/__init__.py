@@ -1,7 +1,7 @@
 """Pipelines that kfp 2 compiled (IR YAML) as Argo workflows: one pod a step, nothing of Kubeflow Pipelines' backend.
 
 `translate` is what others need, and `argument_of` to change an argument afterwards. Everything here is pure but
-`launcher.py`, which runs in the pods of steps.
+`step_starter.py`, which runs in the pods of steps.
 """
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline

@@ -65,7 +65,7 @@ def output_artifact(step: str, name: str, options: Options) -> dict[str, Any]:
 
 
 def reference_of(step: str, name: str, definition: OutputArtifactDefinition, options: Options) -> str:
-    """What a step gives that writes no reference of its own: every container that is not started by the launcher."""
+    """What a step gives that writes no reference of its own: every container without a step starter."""
     key = key_of(step, name, options)
     return json_of(
         {

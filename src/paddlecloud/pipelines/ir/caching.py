@@ -1,7 +1,7 @@
 """Steps that are answered from earlier runs: Argo's memoisation, with a key made of content. Pure.
 
 The key is a digest of what the step is (image, command, arguments, environment, outputs) and of what it is given:
-values of parameters, and of artifacts the digest of their content, or where no launcher made one, the key of the
+values of parameters, and of artifacts the digest of their content, or where no step starter made one, the key of the
 content. Runs of a pipeline in a namespace share one ConfigMap for each component: Kubeflow Pipelines' cache is a
 pipeline's, too.
 """
@@ -100,7 +100,7 @@ def parts_of(template: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _program(orders: str) -> Mapping[str, Any]:
-    """Of a step that the launcher starts: the component's own command is in the launcher's orders."""
+    """Of a step that the step starter starts: the component's own command is in its orders."""
     try:
         found = json.loads(orders) if orders else {}
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Placeholders of kfp in commands and arguments: `{{$.inputs.parameters['x']}}`, IfPresent, Concat. Pure.
 
 `arguments` settles what is known when a pipeline is translated: which inputs are there. `parts` takes a text apart:
-`steps.py` puts Argo's tags in place of placeholders. `launcher.py`, which imports nothing, has its own reader.
+`steps.py` puts Argo's tags in place of placeholders. `step_starter.py`, which imports nothing, has its own reader.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Argo template of a step: one container, with Argo's own inputs and outputs. Pure.
 
 A container component runs as it stands: Argo puts values in place of its placeholders and takes its outputs from files.
-A component that asks for the executor's input (`{{$}}`: every Python component does) is started by `launcher.py`, in
+A component that asks for the executor's input (`{{$}}`: every Python component does) is started by `step_starter.py` in
 its own image, which has Python by definition.
 """
 
@@ -22,13 +22,13 @@ from paddlecloud.pipelines.ir.spec import Component, Container, Resources
 from paddlecloud.pipelines.ir.values import json_of
 
 ORDERS = "PIPELINE_STEP"
-"""Variable of a step that the launcher starts: what it runs, with which values."""
+"""Variable of a step that the step starter starts: what it runs, with which values."""
 EXECUTOR_OUTPUT = f"{artifact_locations.OUTPUTS}/executor_output.json"
 _VOLUME = "kfp-outputs"
 
 
-def launcher_text() -> str:
-    return (Path(__file__).parent / "launcher.py").read_text()
+def starter_text() -> str:
+    return (Path(__file__).parent / "step_starter.py").read_text()
 
 
 class Step:
@@ -73,7 +73,7 @@ class Step:
         outputs = self._outputs()
         if outputs:
             made["outputs"] = outputs
-            # Programs may write their outputs without making a folder for them: the launcher of KFP makes it too.
+            # Programs may write outputs without making a folder for them: KFP makes it too (component/launcher_v2.go).
             container["volumeMounts"] = [{"name": _VOLUME, "mountPath": artifact_locations.OUTPUTS}]
             made["volumes"] = [{"name": _VOLUME, "emptyDir": {}}]
         return made
@@ -205,7 +205,7 @@ class Step:
         }
         return {
             "command": ["python3", "-c"],
-            "args": [f"{{{{workflow.parameters.{names.LAUNCHER_PARAMETER}}}}}"],
+            "args": [f"{{{{workflow.parameters.{names.STARTER_PARAMETER}}}}}"],
             "env": [*self._env(), {"name": ORDERS, "value": _orders(program, values)}],
         }
 

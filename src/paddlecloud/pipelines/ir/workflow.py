@@ -15,7 +15,7 @@ from paddlecloud.pipelines.ir.options import Options
 from paddlecloud.pipelines.ir.reader import Pipeline, read
 from paddlecloud.pipelines.ir.sources import literal_text
 from paddlecloud.pipelines.ir.spec import InputParameterDefinition
-from paddlecloud.pipelines.ir.steps import ORDERS, launcher_text
+from paddlecloud.pipelines.ir.steps import ORDERS, starter_text
 from paddlecloud.pipelines.ir.values import given_text, json_of, text_of
 
 MAX_INPUTS = 64 * 1024
@@ -35,7 +35,7 @@ def workflow_of(pipeline: Pipeline, parameters: Mapping[str, Any], name: str, op
     entrypoint = templates.root(absent)
     arguments = [{"name": key, "value": literal_text(text)} for key, text in values.items()]
     if _is_launched(templates.made):
-        arguments.append({"name": names.LAUNCHER_PARAMETER, "value": launcher_text()})
+        arguments.append({"name": names.STARTER_PARAMETER, "value": starter_text()})
     spec: dict[str, Any] = {"entrypoint": entrypoint, "templates": templates.made}
     if arguments:
         spec["arguments"] = {"parameters": arguments}

@@ -10,7 +10,7 @@ from typing import Any
 
 from paddlecloud.api import names
 from paddlecloud.kube.resource import Object
-from paddlecloud.pipelines.launchers import verdicts
+from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name
 from paddlecloud.pipelines.launchers.step import Step, Wanted
@@ -40,7 +40,7 @@ async def run(step: Step, values: Values) -> dict[str, str]:
 
 def sample_set(values: Values) -> Wanted:
     spec = {"partitions": values.number("partitions"), "noSync": True, "secretRef": {"name": SET}}
-    return Wanted(body(names.SAMPLESET, SET, values.text("namespace"), spec), verdicts.SAMPLESET, shared=True)
+    return Wanted(body(names.SAMPLESET, SET, values.text("namespace"), spec), completion.SAMPLESET, shared=True)
 
 
 def sync_job(values: Values) -> Wanted:
@@ -59,4 +59,4 @@ def warmup_job(name: str, namespace: str) -> Wanted:
 
 def sample_job(name: str, namespace: str, spec: dict[str, Any]) -> Wanted:
     made: Object = body(names.SAMPLEJOB, name, namespace, {"sampleSetRef": {"name": SET}, **spec})
-    return Wanted(made, verdicts.SAMPLEJOB, once=True)
+    return Wanted(made, completion.SAMPLEJOB, once=True)

@@ -1,6 +1,7 @@
-"""`sampleset`, `samplejob`, `paddlejob` and the launcher `serving`: one object each, made of the inputs.
+"""`sampleset`, `samplejob`, `paddlejob` and `elasticserving`: one object each, made of the inputs.
 
-An input that was not given leaves its field out, so that the kind's own default holds.
+`elasticserving` is the launcher of `launcher/serving.yaml`, as in the original. An input that was not given leaves
+its field out, so that the kind's own default holds.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import json
 from typing import Any
 
 from paddlecloud.api import names
-from paddlecloud.pipelines.launchers import verdicts
+from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import body
@@ -26,7 +27,7 @@ async def sampleset(step: Step, values: Values) -> dict[str, str]:
         "cache": values.json("cache"),
         "nodeAffinity": values.json("node_affinity"),
     }
-    await step.carry_out(values.text("action"), Wanted(_body(names.SAMPLESET, values, spec), verdicts.SAMPLESET))
+    await step.carry_out(values.text("action"), Wanted(_body(names.SAMPLESET, values, spec), completion.SAMPLESET))
     return {}
 
 
@@ -38,7 +39,7 @@ async def samplejob(step: Step, values: Values) -> dict[str, str]:
         "terminate": values.switch("terminate") or None,
         **(values.json("job_options") or {}),
     }
-    return await _job(step, values, Wanted(_body(names.SAMPLEJOB, values, spec), verdicts.SAMPLEJOB, once=True))
+    return await _job(step, values, Wanted(_body(names.SAMPLEJOB, values, spec), completion.SAMPLEJOB, once=True))
 
 
 async def paddlejob(step: Step, values: Values) -> dict[str, str]:
@@ -54,7 +55,7 @@ async def paddlejob(step: Step, values: Values) -> dict[str, str]:
         "elastic": values.number("elastic") if values.number("elastic") > 0 else None,
     }
     selector = f"{names.JOB_LABEL}={values.text('name')}"
-    wanted = Wanted(_body(names.PADDLEJOB, values, spec), verdicts.PADDLEJOB, pods=selector, once=True)
+    wanted = Wanted(_body(names.PADDLEJOB, values, spec), completion.PADDLEJOB, pods=selector, once=True)
     return await _job(step, values, wanted)
 
 
@@ -80,7 +81,7 @@ async def elasticserving(step: Step, values: Values) -> dict[str, str]:
 
 def paddle_service(made: dict[str, Any]) -> Wanted:
     selector = f"{names.SERVICE_LABEL}={made['metadata']['name']}"
-    return Wanted(made, verdicts.paddle_service, pods=selector)
+    return Wanted(made, completion.paddle_service, pods=selector)
 
 
 async def _job(step: Step, values: Values, wanted: Wanted) -> dict[str, str]:

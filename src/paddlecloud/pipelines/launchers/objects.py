@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlecloud.api.names import KindName
 from paddlecloud.kube.resource import DEPLOYMENTS, JOBS, Object
-from paddlecloud.pipelines.launchers import verdicts
+from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.step import Wanted
 
@@ -40,7 +40,7 @@ def job(name: str, namespace: str, container: Object, claim: str) -> Wanted:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"backoffLimit": 1, "template": {"spec": pod}},
     }
-    return Wanted(made, verdicts.job, pods=f"job-name={name}", once=True)
+    return Wanted(made, completion.job, pods=f"job-name={name}", once=True)
 
 
 def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -> Wanted:
@@ -55,7 +55,7 @@ def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     }
-    return Wanted(made, verdicts.deployment, pods=",".join(f"{key}={value}" for key, value in labels.items()))
+    return Wanted(made, completion.deployment, pods=",".join(f"{key}={value}" for key, value in labels.items()))
 
 
 def check_folder_name(flag: str, name: str) -> None:

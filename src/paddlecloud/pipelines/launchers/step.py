@@ -21,10 +21,10 @@ from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import AlreadyExists, ApiError, Conflict, Expired, Forbidden, Gone, NotFound
 from paddlecloud.kube.resource import DEPLOYMENTS, JOBS, SECRETS, SERVICES, Object, Resource
+from paddlecloud.pipelines.launchers.completion import CompletionCheck, progress
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.pod_logs import PodLogs
 from paddlecloud.pipelines.launchers.transient import TRANSIENT, retrying
-from paddlecloud.pipelines.launchers.verdicts import Judge, progress
 
 MARK = "paddlepaddle.org/pipeline-step"
 """Annotation: the run that an object was started for, and a digest of what was asked for."""
@@ -65,7 +65,7 @@ class Wanted:
     """An object and what a step does about it."""
 
     body: Object
-    judge: Judge
+    check: CompletionCheck
     pods: str = ""
     """Label selector of the pods whose log is copied."""
     once: bool = False
@@ -87,7 +87,7 @@ class Step:
         self._report(text)
 
     async def carry_out(self, action: str, wanted: Wanted) -> Object | None:
-        """The object once its judge has found it done, or None after a deletion. Raises `StepFailed`."""
+        """The object once its check found it done, or None after a deletion. Raises `StepFailed`."""
         if action == "delete":
             await self.remove(wanted)
             return None
@@ -111,7 +111,7 @@ class Step:
         return await self._apply(place, body)
 
     async def wait(self, wanted: Wanted, current: Object) -> Object:
-        """Until its judge has a verdict; meanwhile its progress and the log of its pods go to the step's log."""
+        """Until it is done or failed; meanwhile its progress and the log of its pods go to the step's log."""
         place, uid = place_of(wanted.body), str(current["metadata"]["uid"])
         logs = PodLogs(self.client, place.namespace, wanted.pods, self._report) if wanted.pods else None
         said, drain = "", False
@@ -120,15 +120,15 @@ class Step:
                 async for state in states:
                     if state is None or state["metadata"]["uid"] != uid:
                         raise StepFailed(f"{place} was deleted while the step waited for it")
-                    verdict = wanted.judge(state)
-                    if verdict is None:
+                    completion = wanted.check(state)
+                    if completion is None:
                         if (line := progress(state)) and line != said:
                             self.report(f"{place}: {line}")
                             said = line
                         continue
                     drain = wanted.once
-                    if not verdict.done:
-                        raise StepFailed(f"{place} failed: {verdict.message}")
+                    if not completion.done:
+                        raise StepFailed(f"{place} failed: {completion.message}")
                     self.report(f"{place}: done")
                     return state
         finally:
@@ -224,8 +224,8 @@ class Step:
     async def _adopt_or_replace(
         self, action: str, place: Place, existing: Object, body: Object, wanted: Wanted
     ) -> Object:
-        verdict = wanted.judge(existing)
-        failed = verdict is not None and not verdict.done
+        completion = wanted.check(existing)
+        failed = completion is not None and not completion.done
         if _mark(existing) == _mark(body) and not failed:
             self.report(f"{place} was started by this run already")
             self._started.append(Started(place, str(existing["metadata"]["uid"])))

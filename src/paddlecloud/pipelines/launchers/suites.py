@@ -98,7 +98,7 @@ def _ocr_train(training: Training) -> str:
         if label:
             options.append(f'{part}.dataset.label_file_list=["{data}{label}"]')
     python = "python"
-    if training.gpus * training.workers > 1:  # one process needs no launcher
+    if training.gpus * training.workers > 1:  # one process needs no paddle.distributed.launch
         numbers = ",".join(str(number) for number in range(training.gpus))
         python = f"python -m paddle.distributed.launch --gpus {numbers} --log_dir {TASK_CENTER}"
     lines = [download(training.pretrained_url)] if training.pretrained_url else []

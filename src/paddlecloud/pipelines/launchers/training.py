@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from paddlecloud.api import names
 from paddlecloud.kube.resource import Object
-from paddlecloud.pipelines.launchers import suites, verdicts, visualdl
+from paddlecloud.pipelines.launchers import completion, suites, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.dataset import SET
 from paddlecloud.pipelines.launchers.failures import StepFailed
@@ -103,7 +103,7 @@ def paddle_job(values: Values, command: str) -> Wanted:
         pod = {"containers": [server], "volumes": [task_volume(values.text("pvc_name"))]}
         spec["ps"] = {"replicas": servers, "template": {"spec": pod}}
     made = body(names.PADDLEJOB, name, values.text("namespace"), spec)
-    return Wanted(made, verdicts.PADDLEJOB, pods=f"{names.JOB_LABEL}={name}", once=True)
+    return Wanted(made, completion.PADDLEJOB, pods=f"{names.JOB_LABEL}={name}", once=True)
 
 
 def _board(name: str, namespace: str, claim: str) -> list[Wanted]:

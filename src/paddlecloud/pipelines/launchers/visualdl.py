@@ -10,9 +10,9 @@ from __future__ import annotations
 from paddlecloud import __version__
 from paddlecloud.kube.resource import SERVICES, Object
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
+from paddlecloud.pipelines.launchers.completion import Completion
 from paddlecloud.pipelines.launchers.objects import TASK_VOLUME, deployment, task_volume
 from paddlecloud.pipelines.launchers.step import Step, Wanted
-from paddlecloud.pipelines.launchers.verdicts import Verdict
 
 IMAGE = f"paddlecloud/visualdl:{__version__}"
 PORT = 8040
@@ -71,4 +71,4 @@ def service(name: str, namespace: str, port: int) -> Wanted:
         "metadata": {"name": name, "namespace": namespace, "labels": {"visualdl": name}},
         "spec": {"selector": {"visualdl": name}, "ports": [{"name": "http", "port": port, "targetPort": port}]},
     }
-    return Wanted(made, lambda _: Verdict(True))
+    return Wanted(made, lambda _: Completion(True))

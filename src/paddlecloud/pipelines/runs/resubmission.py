@@ -87,7 +87,7 @@ def _set_arguments(workflow: Object, spec: Object, parameters: Mapping[str, Any]
     """Of a workflow that refers to a template, only arguments that differ from the template's are in its spec."""
     template = (workflow.get("status") or {}).get("storedWorkflowTemplateSpec") or {}
     own = {each["name"]: each for each in _arguments(spec) if "name" in each}
-    known = {*own, *(each["name"] for each in _arguments(template) if "name" in each)} - {names.LAUNCHER_PARAMETER}
+    known = {*own, *(each["name"] for each in _arguments(template) if "name" in each)} - {names.STARTER_PARAMETER}
     annotations = workflow["metadata"].get("annotations") or {}
     inputs = _decoded(annotations.get(names.INPUTS))
     for name in parameters:

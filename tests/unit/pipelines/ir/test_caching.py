@@ -44,7 +44,7 @@ def test_the_reason_names_what_changed(earlier: list[Attempt], step: Attempt, se
     assert sentence in why_missed(step, earlier)
 
 
-def test_the_program_of_a_python_component_is_read_from_what_the_launcher_gets() -> None:
+def test_the_program_of_a_python_component_is_read_from_what_the_step_starter_gets() -> None:
     made = ir.translate(Path(__file__).with_name("golden").joinpath("python_steps.yaml").read_bytes(), {}, "x")
     add = next(each for each in made["spec"]["templates"] if each["name"] == "add")
     parts = parts_of(add)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.pipelines.components import launchers, operators
+from paddlecloud.pipelines.components import launcher_set, operator_set
 from paddlecloud.pipelines.components.declaration import Component
 from paddlecloud.pipelines.launchers.arguments import parse
 
@@ -23,21 +23,21 @@ def flags(component: Component) -> list[str]:
 @pytest.mark.parametrize(
     ("component", "known"),
     [
-        (operators.DATASET, "--name --namespace --action --partitions --source_uri --source_secret"),
-        (operators.MODELHUB, "--name --namespace --action --endpoint --model_name --model_version --pvc_name"),
-        (operators.SERVING, "--image --model_name --model_version --endpoint --port"),
-        (operators.TRAINING, "--project --config_path --config_changes --pretrain_model --dataset --train_label "
+        (operator_set.DATASET, "--name --namespace --action --partitions --source_uri --source_secret"),
+        (operator_set.MODELHUB, "--name --namespace --action --endpoint --model_name --model_version --pvc_name"),
+        (operator_set.SERVING, "--image --model_name --model_version --endpoint --port"),
+        (operator_set.TRAINING, "--project --config_path --config_changes --pretrain_model --dataset --train_label "
             "--test_label --pvc_name --worker_replicas --ps_replicas --gpu_per_node --use_visualdl --save_inference "
             "--need_convert"),
-        (launchers.SAMPLESET, "--version --partitions --noSync --timeoutMinutes --source --secretRef --csi --cache "
+        (launcher_set.SAMPLESET, "--version --partitions --noSync --timeoutMinutes --source --secretRef --csi --cache "
             "--nodeAffinity"),
-        (launchers.SAMPLEJOB, "--type --sampleSetRef --deleteAfterDone --secretRef --terminate --jobOptions"),
-        (launchers.PADDLEJOB, "--worker --ps --heter --cleanPodPolicy --schedulingPolicy --intranet --withGloo "
+        (launcher_set.SAMPLEJOB, "--type --sampleSetRef --deleteAfterDone --secretRef --terminate --jobOptions"),
+        (launcher_set.PADDLEJOB, "--worker --ps --heter --cleanPodPolicy --schedulingPolicy --intranet --withGloo "
             "--sampleSetRef --elastic"),
-        (launchers.SERVING, "--runtimeVersion --default --canary --canaryTrafficPercent --service --workingDir "
+        (launcher_set.SERVING, "--runtimeVersion --default --canary --canaryTrafficPercent --service --workingDir "
             "--volumeMounts --volumes --resources --outputPath"),
-        (launchers.VISUALDL, "--pvc_name --mount_path --logdir --model --port --cache_timeout --language --public_path "
-            "--api_only --timeoutMinutes"),
+        (launcher_set.VISUALDL, "--pvc_name --mount_path --logdir --model --port --cache_timeout --language "
+            "--public_path --api_only --timeoutMinutes"),
     ],
 )  # fmt: skip
 def test_the_flags_are_those_of_the_originals(component: Component, known: str) -> None:
@@ -58,20 +58,20 @@ def test_the_flags_are_those_of_the_originals(component: Component, known: str) 
     ],
 )
 def test_values_are_read_by_their_declared_type(given: list[str], name: str, value: Any) -> None:
-    values, _ = parse(operators.TRAINING, [*TRAINING, *given])
+    values, _ = parse(operator_set.TRAINING, [*TRAINING, *given])
     assert values.json(name) == value
 
 
 @pytest.mark.parametrize(
     ("component", "given", "says"),
     [
-        (operators.TRAINING, [*TRAINING, "--use_visualdl", "perhaps"], "'perhaps' is not true or false"),
-        (operators.TRAINING, [*TRAINING, "--gpu_per_node", "a few"], "'a few' is not a whole number"),
-        (operators.TRAINING, TRAINING[2:], "--name"),
-        (operators.TRAINING, [*TRAINING, "--gpu", "1"], "unrecognized arguments: --gpu 1"),
-        (launchers.SERVING, ["--name", "a", "--default", "{"], "--default: it is not JSON"),
-        (launchers.SERVING, ["--name", "a", "--default", "[]"], "--default: it is JSON, but not an object"),
-        (launchers.SERVING, ["--name", "a", "--default", "{}", "--volumes", "{}"], "but not a list"),
+        (operator_set.TRAINING, [*TRAINING, "--use_visualdl", "perhaps"], "'perhaps' is not true or false"),
+        (operator_set.TRAINING, [*TRAINING, "--gpu_per_node", "a few"], "'a few' is not a whole number"),
+        (operator_set.TRAINING, TRAINING[2:], "--name"),
+        (operator_set.TRAINING, [*TRAINING, "--gpu", "1"], "unrecognized arguments: --gpu 1"),
+        (launcher_set.SERVING, ["--name", "a", "--default", "{"], "--default: it is not JSON"),
+        (launcher_set.SERVING, ["--name", "a", "--default", "[]"], "--default: it is JSON, but not an object"),
+        (launcher_set.SERVING, ["--name", "a", "--default", "{}", "--volumes", "{}"], "but not a list"),
     ],
 )
 def test_bad_flags_are_refused_by_name(

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.pipelines.components import launchers, operators
+from paddlecloud.pipelines.components import launcher_set, operator_set
 from paddlecloud.pipelines.components.declaration import Component
 from paddlecloud.pipelines.launchers import serving, suites, training, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values, parse
@@ -28,7 +28,7 @@ def ocr(**more: Any) -> Values:
         "name": "det", "project": "PaddleOCR", "image": "ocr:1", "config_path": "configs/det.yml", "dataset": "icdar",
         "pvc_name": "task", "worker_replicas": 1, **more,
     }  # fmt: skip
-    return values(operators.TRAINING, **given)
+    return values(operator_set.TRAINING, **given)
 
 
 def commands(plan: list[Any]) -> list[str]:
@@ -119,7 +119,7 @@ def test_pretrained_names_may_have_dots() -> None:
 
 def test_visualdl_listens_for_its_service_with_flags_that_it_has() -> None:
     given = values(
-        launchers.VISUALDL, name="vdl", pvc_name="task", mount_path="/mnt", logdir="/mnt/a,/mnt/b c", model="/mnt/m",
+        launcher_set.VISUALDL, name="vdl", pvc_name="task", mount_path="/mnt", logdir="/mnt/a,/mnt/b c", model="/mnt/m",
         cache_timeout=5, language="zh", public_path="/curves", api_only="true", port=9000,
     )  # fmt: skip
     board = visualdl.server(
@@ -131,11 +131,11 @@ def test_visualdl_listens_for_its_service_with_flags_that_it_has() -> None:
         *("--logdir", "/mnt/a", "/mnt/b c", "--host", "0.0.0.0", "--port", "9000", "--model", "/mnt/m"),
         *("--language", "zh", "--public-path", "/curves", "--cache-timeout", "5", "--api-only"),
     ]
-    assert visualdl.flags(values(launchers.VISUALDL, name="v", pvc_name="t", mount_path="/m", logdir="/l")) == []
+    assert visualdl.flags(values(launcher_set.VISUALDL, name="v", pvc_name="t", mount_path="/m", logdir="/l")) == []
 
 
 def served(**more: Any) -> Values:
-    return values(operators.SERVING, name="det", image="host:5000/serving:v1", model_name="det", **more)
+    return values(operator_set.SERVING, name="det", image="host:5000/serving:v1", model_name="det", **more)
 
 
 def test_the_service_listens_on_the_port_that_was_given() -> None:

@@ -306,20 +306,20 @@ class Operation:
         strategy = self._retry_strategy(template)
         assert strategy is not None
         attempts = self.nodes.children(node)
-        verdict = retries.judge(strategy, node, attempts, self.now, self.stop.retry if self.stop else "")
-        if verdict.phase:
+        decision = retries.decide_retry(strategy, node, attempts, self.now, self.stop.retry if self.stop else "")
+        if decision.phase:
             last = attempts[-1]
             if last.get("outputs"):
                 node["outputs"] = last["outputs"]
             if last.get("daemoned"):
                 node |= {key: last[key] for key in ("daemoned", "podIP") if key in last}
-            return self.nodes.mark(node, verdict.phase, verdict.message)
-        if verdict.wait is not None:
-            self.plan.requeue_after(verdict.wait)
-            node["message"] = verdict.message
+            return self.nodes.mark(node, decision.phase, decision.message)
+        if decision.wait is not None:
+            self.plan.requeue_after(decision.wait)
+            node["message"] = decision.message
             return node
         node.pop("message", None)
-        name = verdict.attempt
+        name = decision.attempt
         self.nodes.connect(node, name)
         known = {**retries.variables(attempts, name), "pod.name": pod_name(self.name, name, template.get("name", ""))}
         ready = substituted(template, {**self.variables, **known})

@@ -19,7 +19,7 @@ from paddlecloud.local.workflow.variables import expression_variables
 
 
 @dataclass(frozen=True)
-class Verdict:
+class RetryDecision:
     """Either the retries are over (`phase`), or the next one is waited for (`wait`), or `attempt` is carried out."""
 
     attempt: str = ""
@@ -28,37 +28,37 @@ class Verdict:
     wait: float | None = None
 
 
-def judge(
+def decide_retry(
     strategy: Mapping[str, Any], node: Node, attempts: Sequence[Node], now: float, stopped_because: str = ""
-) -> Verdict:
+) -> RetryDecision:
     if not attempts:
-        return Verdict(attempt=f"{node['name']}(0)")
+        return RetryDecision(attempt=f"{node['name']}(0)")
     last = attempts[-1]
     if not is_over(last):
-        return Verdict(attempt=last["name"])
+        return RetryDecision(attempt=last["name"])
     if last.get("daemoned"):
-        return Verdict(phase=RUNNING)
+        return RetryDecision(phase=RUNNING)
     if not has_failed(last):
-        return Verdict(phase=SUCCEEDED)
+        return RetryDecision(phase=SUCCEEDED)
     if stopped_because:
-        return Verdict(phase=last["phase"], message=stopped_because)
+        return RetryDecision(phase=last["phase"], message=stopped_because)
     if backoff := strategy.get("backoff"):
-        verdict = _backed_off(backoff, strategy, attempts, now)
-        if verdict is not None:
-            return verdict
+        by_backoff = _backed_off(backoff, strategy, attempts, now)
+        if by_backoff is not None:
+            return by_backoff
     if not _is_retried(strategy, last):
-        return Verdict(phase=last["phase"], message=last.get("message", ""))
+        return RetryDecision(phase=last["phase"], message=last.get("message", ""))
     limit = _whole(strategy.get("limit"))
     if limit is not None and len(attempts) > limit:
-        return Verdict(phase=last["phase"], message="No more retries left")
+        return RetryDecision(phase=last["phase"], message="No more retries left")
     if expression := strategy.get("expression"):
         try:
             again = evaluate(str(expression), expression_variables(variables(attempts, f"({len(attempts)})")))
         except ExpressionError as why:
             raise TemplateError(f"retryStrategy.expression: {why}") from None
         if again is not True:
-            return Verdict(phase=last["phase"], message="retryStrategy.expression evaluated to false")
-    return Verdict(attempt=f"{node['name']}({len(attempts)})")
+            return RetryDecision(phase=last["phase"], message="retryStrategy.expression evaluated to false")
+    return RetryDecision(attempt=f"{node['name']}({len(attempts)})")
 
 
 def _whole(value: Any) -> int | None:
@@ -90,13 +90,13 @@ def _is_retried(strategy: Mapping[str, Any], last: Node) -> bool:
 
 def _backed_off(
     backoff: Mapping[str, Any], strategy: Mapping[str, Any], attempts: Sequence[Node], now: float
-) -> Verdict | None:
+) -> RetryDecision | None:
     last = attempts[-1]
     latest = None
     if backoff.get("maxDuration"):
         latest = parse_rfc3339(attempts[0]["startedAt"]) + seconds(backoff["maxDuration"])
         if now > latest:
-            return Verdict(phase=last["phase"], message="Max duration limit exceeded")
+            return RetryDecision(phase=last["phase"], message="Max duration limit exceeded")
     if not backoff.get("duration"):
         raise TemplateError("no base duration specified for retryStrategy")
     wait = seconds(backoff["duration"])
@@ -107,10 +107,10 @@ def _backed_off(
         wait = min(wait, seconds(backoff["cap"]))
     until = parse_rfc3339(last["finishedAt"]) + wait
     if latest is not None and until > latest:
-        return Verdict(phase=last["phase"], message="Backoff would exceed max duration limit")
+        return RetryDecision(phase=last["phase"], message="Backoff would exceed max duration limit")
     limit = _whole(strategy.get("limit"))
     if now < until and limit is not None and len(attempts) <= limit:
-        return Verdict(wait=until - now, message=f"Backoff for {wait:g} seconds")
+        return RetryDecision(wait=until - now, message=f"Backoff for {wait:g} seconds")
     return None
 
 

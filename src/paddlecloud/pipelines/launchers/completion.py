@@ -1,8 +1,8 @@
-"""Whether an object is where a step may go on: pure functions of the object.
+"""Whether an object is done or failed, so that its step goes on or ends: pure functions of the object.
 
 Conditions are found by their type, never by their place in the list: Kubernetes adds new ones (a Job has
-SuccessCriteriaMet before Complete), and no order is promised. A status of an earlier generation is not a verdict about
-the object as it is now.
+SuccessCriteriaMet before Complete), and no order is promised. A status of an earlier generation says nothing about the
+object as it is now.
 """
 
 from __future__ import annotations
@@ -13,52 +13,52 @@ from typing import NamedTuple
 from paddlecloud.kube.resource import Object
 
 
-class Verdict(NamedTuple):
-    """`done` or failed, and why."""
+class Completion(NamedTuple):
+    """An object is done, or it failed (`done` is false), and why."""
 
     done: bool
     message: str = ""
 
 
-Judge = Callable[[Object], Verdict | None]
-"""None while it is still open."""
+CompletionCheck = Callable[[Object], Completion | None]
+"""None while the object is neither done nor failed."""
 
 
-def by_phase(done: Collection[str], failed: Collection[str]) -> Judge:
-    def judge(obj: Object) -> Verdict | None:
+def by_phase(done: Collection[str], failed: Collection[str]) -> CompletionCheck:
+    def check(obj: Object) -> Completion | None:
         status = obj.get("status") or {}
         phase = status.get("phase")
         if not is_current(obj) or (phase not in done and phase not in failed):
             return None
-        return Verdict(phase in done, str(status.get("message") or phase))
+        return Completion(phase in done, str(status.get("message") or phase))
 
-    return judge
+    return check
 
 
-def job(obj: Object) -> Verdict | None:
+def job(obj: Object) -> Completion | None:
     """Of batch/v1."""
     if (failed := condition(obj, "Failed")) is not None:
-        return Verdict(False, str(failed.get("message") or failed.get("reason") or "Failed"))
-    return Verdict(True) if condition(obj, "Complete") is not None else None
+        return Completion(False, str(failed.get("message") or failed.get("reason") or "Failed"))
+    return Completion(True) if condition(obj, "Complete") is not None else None
 
 
-def deployment(obj: Object) -> Verdict | None:
+def deployment(obj: Object) -> Completion | None:
     """As `kubectl rollout status`: all pods are of the newest template and available."""
     if not is_current(obj):
         return None
     late = condition(obj, "Progressing", status="False")
     if late is not None and late.get("reason") == "ProgressDeadlineExceeded":
-        return Verdict(False, str(late.get("message") or "its pods did not become available in time"))
+        return Completion(False, str(late.get("message") or "its pods did not become available in time"))
     status, wanted = obj.get("status") or {}, int((obj.get("spec") or {}).get("replicas", 1))
     updated, available = int(status.get("updatedReplicas") or 0), int(status.get("availableReplicas") or 0)
     total = int(status.get("replicas") or 0)
-    return Verdict(True) if updated >= wanted and available >= wanted and total == updated else None
+    return Completion(True) if updated >= wanted and available >= wanted and total == updated else None
 
 
-def paddle_service(obj: Object) -> Verdict | None:
+def paddle_service(obj: Object) -> Completion | None:
     if not is_current(obj) or condition(obj, "Ready") is None:
         return None
-    return Verdict(True, str((obj.get("status") or {}).get("url") or ""))
+    return Completion(True, str((obj.get("status") or {}).get("url") or ""))
 
 
 SAMPLESET = by_phase(done=("Ready",), failed=("SyncFailed",))

@@ -1,4 +1,4 @@
-"""The components that the manual's demo is written with: dataset, training, modelhub, serving.
+"""The components of `operator/`, which the manual's demo is written with: dataset, training, modelhub, serving.
 
 Inputs and defaults are the original's. Time-outs and outputs are new and optional, so pipelines written for the
 original load unchanged. The manual's text calls 8040 the default port of `serving`; the program's was always 9292.
@@ -207,4 +207,4 @@ SERVING = Component(
     (Output("Url", "String", "Address of the service.", "服务的地址"),),
 )
 
-OPERATORS = (DATASET, TRAINING, MODELHUB, SERVING)
+OPERATOR_SET = (DATASET, TRAINING, MODELHUB, SERVING)

@@ -1,4 +1,4 @@
-"""The components that create one object each, or do one thing on a shared volume.
+"""The components of `launcher/`: each creates one object, or does one thing on a shared volume.
 
 Inputs, defaults and flags are the original's; the flags are in camel case. `configure`, `converter` and `uploader` had
 inputs without a type, which kfp 2 reads as artifacts: they are texts now.
@@ -311,4 +311,4 @@ UPLOADER = Component(
     (Output("Model Uri", "String", "Where the model lies in the store.", "模型在模型中心中的地址"),),
 )
 
-LAUNCHERS = (SAMPLESET, SAMPLEJOB, PADDLEJOB, SERVING, VISUALDL, CONFIGURE, CONVERTER, UPLOADER)
+LAUNCHER_SET = (SAMPLESET, SAMPLEJOB, PADDLEJOB, SERVING, VISUALDL, CONFIGURE, CONVERTER, UPLOADER)

@@ -1,4 +1,4 @@
-"""The launcher as a program: started as in a pod, with a program that reads the executor's input."""
+"""The step starter as a program: started as in a pod, with a program that reads the executor's input."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.pipelines.ir import launcher
-from paddlecloud.pipelines.ir.steps import launcher_text
+from paddlecloud.pipelines.ir import step_starter
+from paddlecloud.pipelines.ir.steps import starter_text
 
 WRITE = "import json,sys; given = json.loads(sys.argv[1]); "
 
@@ -36,7 +36,7 @@ def orders(program: str, **more: Any) -> dict[str, Any]:
 def start(folder: Path, given: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "PIPELINE_STEP": json.dumps(given), "PIPELINE_OUTPUTS": str(folder)}
     return subprocess.run(
-        [sys.executable, "-c", launcher_text()], env=env, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", starter_text()], env=env, capture_output=True, text=True, timeout=60
     )  # fmt: skip
 
 
@@ -124,7 +124,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_a_mistake_is_a_sentence_in_the_log(tmp_path: Path, mistake: str) -> None:
     program, more, sentence = MISTAKES[mistake]
     done = start(tmp_path, orders(program or "pass", **more))
-    assert done.returncode == launcher.BROKEN
+    assert done.returncode == step_starter.BROKEN
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr
 
@@ -139,7 +139,7 @@ def test_the_exit_code_is_the_programs(tmp_path: Path, command: list[str], code:
 def test_signals_reach_the_program(tmp_path: Path) -> None:
     program = "import signal,sys; signal.signal(15, lambda *_: sys.exit(9)); print('ready', flush=True); signal.pause()"
     env = {**os.environ, "PIPELINE_STEP": json.dumps(orders(program)), "PIPELINE_OUTPUTS": str(tmp_path)}
-    child = subprocess.Popen([sys.executable, "-c", launcher_text()], env=env, stdout=subprocess.PIPE, text=True)
+    child = subprocess.Popen([sys.executable, "-c", starter_text()], env=env, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
     with child.stdout:
         assert child.stdout.readline() == "ready\n"
@@ -170,10 +170,10 @@ def test_kfp_is_installed_only_where_it_is_missing(
     installs: str, expected: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     command = ["sh", "-c", PREFIX + installs, *REST]
-    monkeypatch.setattr(launcher.importlib.util, "find_spec", lambda name: None)
-    assert launcher.without_needless_install(command) == command
-    monkeypatch.setattr(launcher.importlib.util, "find_spec", lambda name: object())
-    assert launcher.without_needless_install(command) == expected
+    monkeypatch.setattr(step_starter.importlib.util, "find_spec", lambda name: None)
+    assert step_starter.without_needless_install(command) == command
+    monkeypatch.setattr(step_starter.importlib.util, "find_spec", lambda name: object())
+    assert step_starter.without_needless_install(command) == expected
 
 
 @pytest.mark.parametrize(
@@ -192,31 +192,31 @@ def test_kfp_is_installed_only_where_it_is_missing(
 def test_a_step_that_failed_in_an_image_without_pip_says_what_to_do(
     installs: str, has_pip: bool, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(launcher, "PACKAGES", str(tmp_path))
-    monkeypatch.setattr(launcher.importlib.util, "find_spec", lambda name: object() if has_pip else None)
-    said = launcher.missing_pip(["sh", "-c", f'{PREFIX}{installs} && "$0" "$@"\n', *REST])
+    monkeypatch.setattr(step_starter, "PACKAGES", str(tmp_path))
+    monkeypatch.setattr(step_starter.importlib.util, "find_spec", lambda name: object() if has_pip else None)
+    said = step_starter.missing_pip(["sh", "-c", f'{PREFIX}{installs} && "$0" "$@"\n', *REST])
     assert expected in said
     assert bool(said) == bool(expected)
     (tmp_path / "pip").mkdir()  # kfp's own command found ensurepip
-    assert launcher.missing_pip(["sh", "-c", f"{PREFIX}{installs}", *REST]) == ""
+    assert step_starter.missing_pip(["sh", "-c", f"{PREFIX}{installs}", *REST]) == ""
 
 
 def test_pip_installs_into_a_folder_of_the_pod() -> None:
-    made = launcher.environment({"PATH": "/bin", "PYTHONPATH": "/mine"})
-    assert made["PIP_TARGET"] == launcher.PACKAGES
-    assert made["PYTHONPATH"].split(":") == [launcher.PACKAGES, "/mine"]
-    assert made["PATH"].split(":") == [f"{launcher.PACKAGES}/bin", "/bin"]
-    assert launcher.environment({"PIP_TARGET": "/else"}) == {"PIP_TARGET": "/else"}
+    made = step_starter.environment({"PATH": "/bin", "PYTHONPATH": "/mine"})
+    assert made["PIP_TARGET"] == step_starter.PACKAGES
+    assert made["PYTHONPATH"].split(":") == [step_starter.PACKAGES, "/mine"]
+    assert made["PATH"].split(":") == [f"{step_starter.PACKAGES}/bin", "/bin"]
+    assert step_starter.environment({"PIP_TARGET": "/else"}) == {"PIP_TARGET": "/else"}
 
 
 def test_the_digest_of_a_folder_is_of_names_and_contents(tmp_path: Path) -> None:
     for place, name in (("a", "x"), ("b", "x"), ("c", "y")):
         (tmp_path / place / "sub").mkdir(parents=True)
         (tmp_path / place / "sub" / name).write_text("text")
-    a, b, c = (launcher.digest(str(tmp_path / place)) for place in "abc")
+    a, b, c = (step_starter.digest(str(tmp_path / place)) for place in "abc")
     assert a == b != c
 
 
-def test_argo_finds_no_tag_in_the_launcher() -> None:
-    assert "{{" not in launcher_text()
-    assert "}}" not in launcher_text()
+def test_argo_finds_no_tag_in_the_step_starter() -> None:
+    assert "{{" not in starter_text()
+    assert "}}" not in starter_text()
