@@ -10,6 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
@@ -20,7 +21,7 @@ from paddlecloud.local.workflow.decision import memoization, retries, stopping
 from paddlecloud.local.workflow.decision.locks import Holding
 from paddlecloud.local.workflow.decision.loops import text_in
 from paddlecloud.local.workflow.decision.metrics import Metering, WorkflowPlan
-from paddlecloud.local.workflow.decision.place import Place, described_by, shown_as
+from paddlecloud.local.workflow.decision.place import Execution, Place, described_by, shown_as
 from paddlecloud.local.workflow.decision.stopping import Stop
 from paddlecloud.local.workflow.expressions.budget import Work
 from paddlecloud.local.workflow.limits import MOST_BEGUN, Allowance, TooLarge
@@ -139,7 +140,7 @@ class Operation:
         return str(self.workflow["metadata"]["name"])
 
     def execute(
-        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, **flags: Any
+        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, **fields: Any
     ) -> Node | None:
         """Carry out the template that a step, task or hook names. None: its turn has not come (parallelism)."""
         node = self.nodes.find(name)
@@ -153,7 +154,7 @@ class Operation:
         if place.depth > DEEPEST:
             return self.fail(name, holder, place, "Maximum recursion depth exceeded")
         try:
-            return self._execute(name, holder, arguments, place, **flags)
+            return self._execute(name, holder, arguments, place, fields)
         except TooLarge:
             raise  # it ends the whole workflow, not one node
         except NOT_CARRIED_OUT as why:
@@ -161,7 +162,7 @@ class Operation:
             return self.fail(name, holder, place, str(why))
 
     def _execute(
-        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, **flags: Any
+        self, name: str, holder: Holder, arguments: Mapping[str, Any], place: Place, fields: dict[str, Any]
     ) -> Node | None:
         node = self.nodes.find(name)
         template, library = place.library.find(holder)
@@ -169,35 +170,35 @@ class Operation:
         kind = kind_of(template)
         self.metering.note(node_id(self.name, name), template)
         if (node is None or _waits_for_lock(node)) and (stop := self.stop_in(place)):
-            return self._stopped(name, holder, place, stop.not_begun)
+            return self.fail(name, holder, place, stop.not_begun, phase=FAILED)
         if self._has_to_wait(template, node, place):
             return node
         self.allowance.take_text(text_in(arguments))
         ready = self._processed(name, template, arguments)
-        flags["displayName"] = shown_as(ready)
+        due = Execution(name, ready, kind, holder, library, place, {**fields, "displayName": shown_as(ready)})
         if ready.get("synchronization") and not self._may_go_on(name, ready):
-            return self._wait_for_lock(name, ready, kind, holder, library, place, **flags)
+            return self._wait_for_lock(due)
         if ready.get("memoize") and (node is None or "memoizationStatus" not in node):
-            flags["memoizationStatus"], outputs = memoization.found(
+            memoized, outputs = memoization.found(
                 ready["memoize"],
                 self.observed.cache,
                 self.now,
                 self.observed.is_stored,
                 built_in=is_built_in(self.repository),
             )
+            due = replace(due, fields={**due.fields, "memoizationStatus": memoized})
             if outputs is not None:
-                return self._from_cache(name, ready, kind, holder, library, place, outputs, **flags)
+                return self._from_cache(due, outputs)
             if node is not None:
-                node["memoizationStatus"] = flags["memoizationStatus"]
+                node["memoizationStatus"] = memoized
         if node is not None and node["phase"] == PENDING and not has_pod(node):
             node |= {"phase": RUNNING, "startedAt": rfc3339(self.now)}
-        if node is None and self._retry_strategy(ready) is not None:
-            described = described_by(holder, place, ready)
-            node = self.nodes.add(name, "Retry", RUNNING, boundary=place.boundary, **described, **flags)
         if self._retry_strategy(ready) is not None:
-            assert node is not None
-            return self._attempts(node, ready, kind, holder, library, place)
-        return self._carry_out(name, ready, kind, holder, library, place, **flags)
+            return self._attempts(node or self._add(due, "Retry", RUNNING), due)
+        return self._carry_out(due)
+
+    def _add(self, due: Execution, node_type: str, phase: str) -> Node:
+        return self.nodes.add(due.name, node_type, phase, boundary=due.place.boundary, **due.described())
 
     def note_end(self, node: Node, holder: Holder, place: Place) -> None:
         """The metrics of a node that was observed to be over in this pass are due."""
@@ -221,12 +222,13 @@ class Operation:
             return False
         return node["phase"] != PENDING or node["id"] in self.observed.pods
 
-    def fail(self, name: str, holder: Holder, place: Place, message: str) -> Node:
+    def fail(self, name: str, holder: Holder, place: Place, message: str, *, phase: str = ERROR) -> Node:
+        """A node that has not begun is of the type Skipped."""
         node = self.nodes.find(name)
         if node is not None:
-            return self.nodes.mark(node, ERROR, message)
+            return self.nodes.mark(node, phase, message)
         described = described_by(holder, place, {})
-        return self.nodes.add(name, "Skipped", ERROR, boundary=place.boundary, message=message, **described)
+        return self.nodes.add(name, "Skipped", phase, boundary=place.boundary, message=message, **described)
 
     def _may_go_on(self, name: str, template: Template) -> bool:
         """Whether a node has the locks of its template; the message for one that waits is on its node."""
@@ -234,33 +236,15 @@ class Operation:
         self._lock_message = waits_for, message
         return own
 
-    def _from_cache(
-        self,
-        name: str,
-        template: Template,
-        kind: str,
-        holder: Holder,
-        library: Library,
-        place: Place,
-        outputs: dict[str, Any],
-        **flags: Any,
-    ) -> Node:
-        node = self.nodes.find(name)
-        if node is None:
-            described = described_by(holder, place, template)
-            node = self.nodes.add(name, NODE_TYPES[kind], PENDING, boundary=place.boundary, **described, **flags)
-        node |= {"memoizationStatus": flags["memoizationStatus"], "outputs": outputs}
+    def _from_cache(self, due: Execution, outputs: dict[str, Any]) -> Node:
+        node = self.nodes.find(due.name) or self._add(due, NODE_TYPES[due.kind], PENDING)
+        node |= {"memoizationStatus": due.fields["memoizationStatus"], "outputs": outputs}
         return self.nodes.mark(node, SUCCEEDED)
 
-    def _wait_for_lock(
-        self, name: str, template: Template, kind: str, holder: Holder, library: Library, place: Place, **flags: Any
-    ) -> Node:
+    def _wait_for_lock(self, due: Execution) -> Node:
         """The node is there and does nothing: its lock is taken, or it has it only once that is stored."""
-        node = self.nodes.find(name)
-        if node is None:
-            described = described_by(holder, place, template)
-            node_type = "Retry" if self._retry_strategy(template) is not None else NODE_TYPES[kind]
-            node = self.nodes.add(name, node_type, PENDING, boundary=place.boundary, **described, **flags)
+        node_type = "Retry" if self._retry_strategy(due.template) is not None else NODE_TYPES[due.kind]
+        node = self.nodes.find(due.name) or self._add(due, node_type, PENDING)
         waits_for, message = self._lock_message
         node.pop("message", None)
         node.pop("synchronizationStatus", None)
@@ -268,12 +252,6 @@ class Operation:
             node |= {"message": message, "synchronizationStatus": {"waiting": waits_for}}
         self.plan.requeue_after(LOCK_WAIT if waits_for else 0.0)
         return node
-
-    def _stopped(self, name: str, holder: Holder, place: Place, message: str) -> Node:
-        if (found := self.nodes.find(name)) is not None:
-            return self.nodes.mark(found, FAILED, message)
-        described = described_by(holder, place, {})
-        return self.nodes.add(name, "Skipped", FAILED, boundary=place.boundary, message=message, **described)
 
     # One template
 
@@ -300,10 +278,8 @@ class Operation:
             self._active_below = Counter(node.get("boundaryID", "") for node in self.nodes if _is_active(node))
         return self._active_below[place.boundary] >= place.parallelism
 
-    def _attempts(
-        self, node: Node, template: Template, kind: str, holder: Holder, library: Library, place: Place
-    ) -> Node:
-        strategy = self._retry_strategy(template)
+    def _attempts(self, node: Node, due: Execution) -> Node:
+        strategy = self._retry_strategy(due.template)
         assert strategy is not None
         attempts = self.nodes.children(node)
         decision = retries.decide_retry(strategy, node, attempts, self.now, self.stop.retry if self.stop else "")
@@ -321,42 +297,39 @@ class Operation:
         node.pop("message", None)
         name = decision.attempt
         self.nodes.connect(node, name)
-        known = {**retries.variables(attempts, name), "pod.name": pod_name(self.name, name, template.get("name", ""))}
-        ready = substituted(template, {**self.variables, **known})
+        pod = pod_name(self.name, name, due.template.get("name", ""))
+        known = {**retries.variables(attempts, name), "pod.name": pod}
+        ready = substituted(due.template, {**self.variables, **known})
         try:
-            made = self._carry_out(name, ready, kind, holder, library, place, nodeFlag={"retried": True})
+            made = self._carry_out(replace(due, name=name, template=ready, fields={"nodeFlag": {"retried": True}}))
         except TooLarge:
             raise
         except NOT_CARRIED_OUT as why:
-            self.fail(name, holder, place, str(why))
+            self.fail(name, due.holder, due.place, str(why))
             if not retries.retries_errors(strategy):
                 raise
             self.plan.requeue_after(0.0)
             return node
         if made is not None and has_ended(made):
-            return self._attempts(node, template, kind, holder, library, place)
+            return self._attempts(node, due)
         return node
 
-    def _carry_out(
-        self, name: str, template: Template, kind: str, holder: Holder, library: Library, place: Place, **flags: Any
-    ) -> Node | None:
+    def _carry_out(self, due: Execution) -> Node | None:
         from paddlecloud.local.workflow.decision import dag, steps, suspension
 
-        node = self.nodes.find(name)
-        if node is None and self._is_left_over(name):
+        node, template, kind, place = self.nodes.find(due.name), due.template, due.kind, due.place
+        if node is None and self._is_left_over(due.name):
             return None
-        if kind in ("container", "script", "containerSet") and self._is_result_named(holder, place):
-            template = {**template, "capturesResult": True}
         if node is None:
-            described = described_by(holder, place, template)
-            phase = PENDING if kind in POD_KINDS else RUNNING
-            node = self.nodes.add(name, NODE_TYPES[kind], phase, boundary=place.boundary, **described, **flags)
+            node = self._add(due, NODE_TYPES[kind], PENDING if kind in POD_KINDS else RUNNING)
+        if kind in ("container", "script", "containerSet") and self._is_result_named(due.holder, place):
+            template = {**template, "capturesResult": True}
         if template.get("failFast") and kind in ("steps", "dag") and self._has_failed_children(node):
             return node
         if kind == "steps":
-            return steps.carry_out(self, node, template, place.inside(library, node, template))
+            return steps.carry_out(self, node, template, place.inside(due.library, node, template))
         if kind == "dag":
-            return dag.carry_out(self, node, template, place.inside(library, node, template))
+            return dag.carry_out(self, node, template, place.inside(due.library, node, template))
         if kind == "suspend":
             return suspension.carry_out(self, node, template)
         if kind == "plugin":  # as Argo's agent, where no plugin is installed (workflow/executor/agent.go)

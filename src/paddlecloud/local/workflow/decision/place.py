@@ -1,8 +1,9 @@
-"""Where in the tree of a workflow a template is carried out, and how its node is described. Pure."""
+"""Where in the tree of a workflow a template is carried out, for whom, and how its node is described. Pure."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,26 @@ class Place:
         limit = template.get("parallelism")
         most = int(limit) if limit and int(limit) > 0 else None  # Argo's HasParallelism: kfp 1 writes 0 for no limit
         return Place(library, node["id"], self.depth + 1, self.on_exit, most, template)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """A template that a node carries out, with its inputs filled in."""
+
+    name: str
+    """Of the node."""
+    template: Template
+    kind: str
+    holder: Holder
+    """The step, task or hook that names the template."""
+    library: Library
+    """Where the steps and tasks of the template find theirs."""
+    place: Place
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the node when it is added."""
+
+    def described(self) -> dict[str, Any]:
+        return {**described_by(self.holder, self.place, self.template), **self.fields}
 
 
 def shown_as(template: Template) -> str | None:
