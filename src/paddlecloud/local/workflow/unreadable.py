@@ -1,8 +1,9 @@
 """Exceptions that odd values of a tenant's object lead to, and the log that shows which of them are bugs of ours.
 
 Users who may write a workflow may write its status too, so any field may have any type. Such an object is refused or
-ended with the reason; an exception would be retried for ever. A mistake in this package raises the same exceptions, so
-each line of code that raises one is logged, once: tenants cannot fill the log with it.
+ended with the reason; an exception would be retried for ever. Argo ends a workflow as well when its pass panics
+(`operate` in workflow/controller/operator.go recovers and marks it with Error). A mistake in this package raises the
+same exceptions, so each line of code that raises one is logged, once: tenants cannot fill the log with it.
 """
 
 from __future__ import annotations
