@@ -27,7 +27,7 @@ import paddlecloud
 from paddlecloud.api.catalogue import EMBEDDED_KINDS
 from paddlecloud.api.crd import definition
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.local.workflow.validation import admission, artifacts, locks, parameters, pods
+from paddlecloud.local.workflow.validation import admission, artifacts, locks, parameters, pods, templates
 
 FILE = Path(__file__).with_suffix(".yaml")
 CLASSES = ("attack", "kubernetes", "harmless")
@@ -67,9 +67,9 @@ VALIDATED: dict[str, dict[str, Collection[str]]] = {
     "workflows.argoproj.io": {
         "spec": admission._SPEC,
         "spec.synchronization": locks._FIELDS,
-        _TEMPLATE: admission._TEMPLATE,
+        _TEMPLATE: templates._TEMPLATE,
         f"{_TEMPLATE}.synchronization": locks._FIELDS,
-        f"{_TEMPLATE}.inputs": admission._INPUTS,
+        f"{_TEMPLATE}.inputs": templates._INPUTS,
         f"{_TEMPLATE}.inputs.parameters[].valueFrom": parameters._SOURCES,
         _ARTIFACT: artifacts._FIELDS,
         f"{_ARTIFACT}.s3": artifacts._S3,
@@ -77,13 +77,13 @@ VALIDATED: dict[str, dict[str, Collection[str]]] = {
         f"{_TEMPLATE}.resource": pods._RESOURCE,
         f"{_TEMPLATE}.http": pods._HTTP,
         f"{_TEMPLATE}.containerSet": pods._SET,
-        f"{_TEMPLATE}.dag.tasks[]": admission._TASK,
+        f"{_TEMPLATE}.dag.tasks[]": templates._TASK,
     },
     "cronworkflows.argoproj.io": {"spec": admission._CRON},
 }
 """The fields that local/workflow accepts at a place. Steps, outputs and arguments have those of tasks and inputs;
 WorkflowTemplates those of workflows."""
-VALIDATIONS = (admission, locks, parameters, artifacts, pods)
+VALIDATIONS = (admission, templates, locks, parameters, artifacts, pods)
 
 
 def _validated(known: Mapping[str, Collection[str]]) -> Iterator[str]:
