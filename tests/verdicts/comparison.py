@@ -70,4 +70,4 @@ def only_authorisation(case: Case) -> bool:
     if any(kind.group == CUSTOM for kind in kinds):  # routed by hand: not every method and path has its refusal
         methods = ("GET", "POST", "DELETE") if parts[-1] in BY_PLURAL else ("GET", "PUT", "PATCH", "DELETE")
         return "more" in parts or "watch" in parts or case.method not in methods
-    return any(not kind.served or (writes and kind.fields is None) for kind in kinds)
+    return any(writes and kind.fields is None for kind in kinds)

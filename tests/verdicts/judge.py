@@ -181,7 +181,7 @@ def _rules(status: Any) -> list[str]:
     compared = {
         (kind.group, resource)
         for kind in KINDS
-        if kind.served
+        if kind.rules_recorded
         for resource in ("*", kind.plural, *(f"{kind.plural}/{sub}" for sub in kind.subresources))
     }
     found = set()

@@ -25,6 +25,11 @@ SUBDOMAIN_RULE = (
     "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
     "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 )
+_WILDCARD_RULE = (
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
+    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
+    f"regex used for validation is '\\*\\.{_SUBDOMAIN.pattern}')"
+)
 _NAME_PART_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
     "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
@@ -46,6 +51,14 @@ def subdomain_problems(value: str) -> list[str]:
     problems = ["must be no more than 253 characters"] if len(value) > 253 else []
     if not _SUBDOMAIN.fullmatch(value):
         problems.append(SUBDOMAIN_RULE)
+    return problems
+
+
+def wildcard_subdomain_problems(value: str) -> list[str]:
+    """What keeps `value` from being a DNS-1123 subdomain after `*.`."""
+    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
+    if not value.startswith("*.") or not _SUBDOMAIN.fullmatch(value, 2):
+        problems.append(_WILDCARD_RULE)
     return problems
 
 

@@ -32,7 +32,7 @@ from paddlecloud.local.apiserver.auth import authorization, bootstrap_roles, esc
 from paddlecloud.local.apiserver.auth.audit import AuditLog
 from paddlecloud.local.apiserver.auth.authentication import ADMIN, Authenticator, StaticTokens, User
 from paddlecloud.local.apiserver.auth.tokens import TokenIssuer, ensure_token
-from paddlecloud.local.apiserver.builtin import pods, services
+from paddlecloud.local.apiserver.builtin import ingresses, pods, services
 from paddlecloud.local.apiserver.builtin.defaults import complete_job, count_templates, keep_empty_metadata
 from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds
 from paddlecloud.local.apiserver.crd import registration
@@ -131,6 +131,7 @@ class ControlPlane:
             functools.partial(pods.default, self.store),
             functools.partial(service_accounts.add_service_account, self.store, self.admission.rng),
             addresses.assign,
+            functools.partial(ingresses.assign_class, self.store),
             complete_job,
             count_templates,
             keep_empty_metadata,
@@ -143,6 +144,7 @@ class ControlPlane:
             addresses.confirm,
             quotas.admit,
             registration.warn,
+            ingresses.warn,
         ]
         self.admission.removals += [namespaces.keep]
         self.extensions.handlers.update(

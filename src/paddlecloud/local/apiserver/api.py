@@ -60,7 +60,7 @@ CLIENT_LEFT = 499  # in the audit log: nobody was there to answer
 RETURNED_WHEN_DELETED = frozenset(
     (
         "Pod", "Service", "ServiceAccount", "PersistentVolume", "PersistentVolumeClaim", "ResourceQuota",
-        "StorageClass", "CSIDriver", "PodTemplate",
+        "StorageClass", "CSIDriver", "CSINode", "VolumeAttachment", "PodTemplate",
     )
 )  # fmt: skip
 """Kinds whose deletion is answered with the object; all others answer with a Status once they are gone."""

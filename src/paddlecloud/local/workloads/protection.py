@@ -19,6 +19,7 @@ from paddlecloud.kube.resource import (
     key_of,
     resource_of,
 )
+from paddlecloud.local.apiserver.builtin.classes import default_of
 from paddlecloud.local.apiserver.objects.admission import Mutator
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.store import Store
@@ -50,13 +51,8 @@ def default_class(store: Store) -> Mutator:
         spec = obj.get("spec")
         if not isinstance(spec, dict) or spec.get("storageClassName") is not None:
             return
-        marked = [
-            record.address.name
-            for record in store.list(collection)
-            if (record.object["metadata"].get("annotations") or {}).get(DEFAULT_MARK) == "true"
-        ]
-        if marked:
-            spec["storageClassName"] = min(marked)
+        if marked := default_of(store, collection, DEFAULT_MARK):
+            spec["storageClassName"] = marked
 
     return assign
 

@@ -51,6 +51,9 @@ events.k8s.io/v1
   events                     Event                     namespaced  ev           -
 discovery.k8s.io/v1
   endpointslices             EndpointSlice             namespaced  -            -
+networking.k8s.io/v1
+  ingresses                  Ingress                   namespaced  ing          -
+  ingressclasses             IngressClass              cluster     -            -
 rbac.authorization.k8s.io/v1
   roles                      Role                      namespaced  -            -
   rolebindings               RoleBinding               namespaced  -            -
@@ -59,6 +62,9 @@ rbac.authorization.k8s.io/v1
 storage.k8s.io/v1
   storageclasses             StorageClass              cluster     sc           -
   csidrivers                 CSIDriver                 cluster     -            -
+  csinodes                   CSINode                   cluster     -            -
+  csistoragecapacities       CSIStorageCapacity        namespaced  -            -
+  volumeattachments          VolumeAttachment          cluster     -            -
 scheduling.k8s.io/v1
   priorityclasses            PriorityClass             cluster     pc           -
 policy/v1
@@ -92,6 +98,8 @@ _SUBRESOURCES = {
     "jobs": "status",
     "cronjobs": "status",
     "poddisruptionbudgets": "status",
+    "ingresses": "status",
+    "volumeattachments": "status",
     "customresourcedefinitions": "status",
 }
 

@@ -8,6 +8,7 @@ Guards are asked again afterwards, and `policies` come last of all, when nothing
 
 from __future__ import annotations
 
+import copy
 import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +41,7 @@ GENERATIONS = frozenset(
     (
         "Pod", "ReplicationController", "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "Job", "CronJob",
         "PodDisruptionBudget", "EndpointSlice", "PriorityClass", "CustomResourceDefinition", "PodTemplate",
+        "Ingress", "IngressClass",
     )
 )  # fmt: skip
 """Built-in kinds whose objects count generations; custom kinds always do."""
@@ -52,6 +54,8 @@ FIRST_STATUS: Mapping[str, Object] = {
     "StatefulSet": {"replicas": 0, "availableReplicas": 0},
     "DaemonSet": _NO_NODES,
     "PodDisruptionBudget": _NO_PODS,
+    "Ingress": {"loadBalancer": {}},
+    "VolumeAttachment": {"attached": False},
 }
 """The status of built-in kinds before anybody reported one: typed clients count on the fields that are required."""
 
@@ -72,6 +76,9 @@ CARRIED = (
 
 EPHEMERAL = "ephemeralcontainers"
 """The subresource of pods that adds containers to one that runs."""
+
+ALL_KEPT_BY_STATUS = frozenset(("CustomResourceDefinition", "VolumeAttachment"))
+"""Built-in kinds of which a write to `status` leaves all metadata as they are, as for custom ones."""
 
 KEPT_BY_STATUS = {"Deployment": ("labels",), "Pod": ("ownerReferences",)}
 """Metadata of built-in kinds that a write to `status` leaves as they are."""
@@ -137,7 +144,7 @@ class Admission:
         obj = await run(self._record, info, None, obj, options)
         meta = obj["metadata"]
         if info.has_status and not info.custom:
-            obj.setdefault("status", dict(FIRST_STATUS.get(info.kind, {})))
+            obj.setdefault("status", copy.deepcopy(FIRST_STATUS.get(info.kind, {})))
         meta["uid"] = str(uuid.UUID(int=self.rng.getrandbits(128), version=4))
         meta["creationTimestamp"] = rfc3339(self.clock.now())
         await self._judge(info, obj, None, options, run)
@@ -338,7 +345,7 @@ def _only_subresource(info: KindInfo, subresource: str, old: Object, new: Object
         merged["metadata"] = dict(old["metadata"])
         return merged
     _carry(new, merged, "spec" if subresource == "finalize" else subresource)
-    if info.custom or info.kind == "CustomResourceDefinition":
+    if info.custom or info.kind in ALL_KEPT_BY_STATUS:
         merged["metadata"] = dict(old["metadata"])
         if "managedFields" in new["metadata"]:
             merged["metadata"]["managedFields"] = new["metadata"]["managedFields"]

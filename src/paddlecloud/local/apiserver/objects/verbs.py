@@ -26,7 +26,12 @@ from paddlecloud.local.store.store import Store
 Mutate = Callable[[Object], Object]
 """From the newest state to the wanted one. The argument is the caller's own copy."""
 
-VERSIONED = frozenset(("CustomResourceDefinition", "Lease", "PodDisruptionBudget", "CSIDriver"))
+VERSIONED = frozenset(
+    (
+        "CustomResourceDefinition", "Lease", "PodDisruptionBudget",
+        "CSIDriver", "CSINode", "CSIStorageCapacity", "VolumeAttachment",
+    )
+)  # fmt: skip
 """Kinds that, like custom ones, cannot be replaced blindly: an update must say which version it has seen."""
 
 CREATED_BY_UPDATE = frozenset(

@@ -106,6 +106,42 @@ def slice_endpoints(obj: Object, now: float) -> str:
     return first_of_many([a for e in obj.get("endpoints") or () for a in e.get("addresses") or ()], empty=UNSET)
 
 
+def ingress_class(ingress: Object, now: float) -> str:
+    chosen = get(ingress, "spec", "ingressClassName")
+    return NONE if chosen is None else str(chosen)
+
+
+def ingress_hosts(ingress: Object, now: float) -> str:
+    """The first three, and how many rules are not shown; a rule without a host is for all of them."""
+    rules = get(ingress, "spec", "rules") or ()
+    named: list[str] = []
+    for rule in rules:
+        if len(named) == 3:
+            return f"{','.join(named)} + {len(rules) - 3} more..."
+        if rule.get("host"):
+            named.append(rule["host"])
+    return ",".join(named) or "*"
+
+
+def ingress_address(ingress: Object, now: float) -> str:
+    entries = get(ingress, "status", "loadBalancer", "ingress") or ()
+    found = {entry.get("ip") or entry.get("hostname") or "" for entry in entries} - {""}
+    return ",".join(sorted(found))
+
+
+def ingress_parameters(ingress_class: Object, now: float) -> str:
+    found = get(ingress_class, "spec", "parameters")
+    if found is None:
+        return NONE
+    group = f".{found['apiGroup']}" if found.get("apiGroup") is not None else ""
+    return f"{found.get('kind')}{group}/{found.get('name')}"
+
+
+def token_audiences(driver: Object, now: float) -> str:
+    requests = get(driver, "spec", "tokenRequests")
+    return UNSET if requests is None else ",".join(request.get("audience") or "" for request in requests)
+
+
 def node_status(node: Object, now: float) -> str:
     ready = condition_of(node, "Ready")
     word = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"

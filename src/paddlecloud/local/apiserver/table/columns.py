@@ -172,6 +172,16 @@ VIEWS: dict[tuple[str, str], View] = {
         CellColumn("Endpoints", cells.slice_endpoints),
         _AGE,
     ),
+    ("networking.k8s.io", "ingresses"): _view(
+        CellColumn("Class", cells.ingress_class),
+        CellColumn("Hosts", cells.ingress_hosts),
+        CellColumn("Address", cells.ingress_address),
+        CellColumn("Ports", lambda obj, now: "80, 443" if get(obj, "spec", "tls") else "80"),
+        _AGE,
+    ),
+    ("networking.k8s.io", "ingressclasses"): _view(
+        _text("Controller", "spec.controller"), CellColumn("Parameters", cells.ingress_parameters), _AGE
+    ),
     ("", "nodes"): _view(
         CellColumn("Status", cells.node_status),
         CellColumn("Roles", cells.node_roles),
@@ -277,6 +287,26 @@ VIEWS: dict[tuple[str, str], View] = {
             _flag("AllowVolumeExpansion", "allowVolumeExpansion"),
             _AGE,
         )
+    ),
+    ("storage.k8s.io", "csidrivers"): _view(
+        CellColumn("AttachRequired", lambda obj, now: get(obj, "spec", "attachRequired") is not False, type="boolean"),
+        _flag("PodInfoOnMount", "spec.podInfoOnMount"),
+        _flag("StorageCapacity", "spec.storageCapacity"),
+        CellColumn("TokenRequests", cells.token_audiences),
+        _flag("RequiresRepublish", "spec.requiresRepublish"),
+        CellColumn("Modes", lambda obj, now: ",".join(get(obj, "spec", "volumeLifecycleModes") or ()) or NONE),
+        _AGE,
+    ),
+    ("storage.k8s.io", "csinodes"): _view(_size("Drivers", "spec.drivers"), _AGE),
+    ("storage.k8s.io", "csistoragecapacities"): _view(
+        _text("StorageClassName", "storageClassName"), _text("Capacity", "capacity", UNSET)
+    ),
+    ("storage.k8s.io", "volumeattachments"): _view(
+        replace(_text("Attacher", "spec.attacher"), format="name"),
+        _text("PV", "spec.source.persistentVolumeName"),
+        _text("Node", "spec.nodeName"),
+        _flag("Attached", "status.attached"),
+        _AGE,
     ),
     ("scheduling.k8s.io", "priorityclasses"): _view(
         _count("Value", "value"),

@@ -482,6 +482,50 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"metadata": {"annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}, "provisioner": "p"},
         {"NAME": "x (default)", "RECLAIMPOLICY": "Delete", "ALLOWVOLUMEEXPANSION": False},
     ),
+    (
+        "networking.k8s.io",
+        "ingresses",
+        {
+            "spec": {"rules": [{"host": host} for host in "abcd"], "tls": [{}], "ingressClassName": "c"},
+            "status": {"loadBalancer": {"ingress": [{"hostname": "h"}, {"ip": "1.2.3.4"}]}},
+        },
+        {"CLASS": "c", "HOSTS": "a,b,c + 1 more...", "ADDRESS": "1.2.3.4,h", "PORTS": "80, 443"},
+    ),
+    (
+        "networking.k8s.io",
+        "ingresses",
+        {"spec": {"rules": [{"host": "a"}, {}]}},
+        {"CLASS": "<none>", "HOSTS": "a", "ADDRESS": "", "PORTS": "80"},
+    ),
+    ("networking.k8s.io", "ingresses", {"spec": {"defaultBackend": {}}}, {"HOSTS": "*"}),
+    (
+        "networking.k8s.io",
+        "ingressclasses",
+        {"spec": {"controller": "acme.io/a", "parameters": {"apiGroup": "acme.io", "kind": "Gate", "name": "g"}}},
+        {"CONTROLLER": "acme.io/a", "PARAMETERS": "Gate.acme.io/g"},
+    ),
+    (
+        "storage.k8s.io",
+        "csidrivers",
+        {"spec": {"volumeLifecycleModes": ["Persistent", "Ephemeral"], "tokenRequests": [{"audience": "a"}, {}]}},
+        {"ATTACHREQUIRED": True, "PODINFOONMOUNT": False, "TOKENREQUESTS": "a,", "MODES": "Persistent,Ephemeral"},
+    ),
+    ("storage.k8s.io", "csinodes", {"spec": {"drivers": [{"name": "a"}]}}, {"DRIVERS": 1}),
+    (
+        "storage.k8s.io",
+        "csistoragecapacities",
+        {"storageClassName": "fast"},
+        {"STORAGECLASSNAME": "fast", "CAPACITY": "<unset>"},
+    ),
+    (
+        "storage.k8s.io",
+        "volumeattachments",
+        {
+            "spec": {"attacher": "a.example", "nodeName": "n", "source": {"persistentVolumeName": "p"}},
+            "status": {"attached": True},
+        },
+        {"ATTACHER": "a.example", "PV": "p", "NODE": "n", "ATTACHED": True},
+    ),
     ("scheduling.k8s.io", "priorityclasses", {"value": 5}, {"VALUE": 5, "GLOBAL-DEFAULT": False}),
     (
         "policy",

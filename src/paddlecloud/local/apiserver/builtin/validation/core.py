@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import ipaddress
 from itertools import islice
 from typing import Any
 
@@ -15,6 +14,7 @@ from paddlecloud.local.apiserver.builtin.validation.rules import (
     IMMUTABLE,
     immutable,
     in_range,
+    is_address,
     key_problems,
     labels,
     one_of,
@@ -53,13 +53,13 @@ def validate_service(new: Object, old: Object | None) -> list[Cause]:
         )
         if address:
             found.append(forbidden("spec.clusterIP", "may not be set for ExternalName services"))
-    elif address not in ("", "None") and not _is_address(address):
+    elif address not in ("", "None") and not is_address(address):
         found.append(invalid("spec.clusterIP", address, "must be empty, 'None', or a valid IP address"))
     if kind != "ClusterIP" and address == "None":
         detail = f"may not be set to 'None' for {kind} services"
         found.append(invalid("spec.clusterIP", address, detail))
     for index, given in enumerate(spec.get("externalIPs") or ()):
-        if not _is_address(given):
+        if not is_address(given):
             detail = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
             found.append(invalid(f"spec.externalIPs[{index}]", given, detail))
     if old is not None:
@@ -97,14 +97,6 @@ def _service_ports(spec: Object, *, optional: bool) -> list[Cause]:
             found.append(duplicate(f"spec.ports[{index}]", {"protocol": key[0], "port": key[1]}))
         taken.add(key)
     return found
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 # --- configuration --------------------------------------------------------------------------------------------------
@@ -173,17 +165,22 @@ def validate_volume(new: Object, old: Object | None) -> list[Cause]:
         found.append(required("spec.capacity"))
     elif quantity.parse(capacity["storage"]) <= 0:
         found.append(invalid("spec.capacity[storage]", capacity["storage"], "must be greater than zero"))
-    sources = one_of(spec, _volume_sources())
-    if not sources:
-        found.append(required("spec", "must specify a volume type"))
-    found += [forbidden(f"spec.{name}", "may not specify more than 1 volume type") for name in sources[1:]]
+    found += volume_source("spec", spec)
     if old is not None:
         before = old.get("spec") or {}
-        if any(spec.get(name) != before.get(name) for name in {*sources, *one_of(before, _volume_sources())}):
+        if any(spec.get(name) != before.get(name) for name in _volume_sources()):
             detail = "spec.persistentvolumesource is immutable after creation"
             found.append(forbidden("spec.persistentvolumesource", detail))
         found += immutable(spec, before, "spec", "volumeMode")
     return found
+
+
+def volume_source(path: str, spec: Object) -> list[Cause]:
+    """A volume has one type."""
+    sources = one_of(spec, _volume_sources())
+    if not sources:
+        return [required(path, "must specify a volume type")]
+    return [forbidden(f"{path}.{name}", "may not specify more than 1 volume type") for name in sources[1:]]
 
 
 def _volume_sources() -> list[str]:
@@ -330,7 +327,7 @@ def validate_endpoints(new: Object, old: Object | None) -> list[Cause]:
     for index, subset in enumerate(new.get("subsets") or ()):
         for kind in ("addresses", "notReadyAddresses"):
             for at, address in enumerate(subset.get(kind) or ()):
-                if not _is_address(address.get("ip", "")):
+                if not is_address(address.get("ip", "")):
                     field = f"subsets[{index}].{kind}[{at}].ip"
                     found.append(invalid(field, address.get("ip", ""), "must be a valid IP address"))
         for at, entry in enumerate(subset.get("ports") or ()):

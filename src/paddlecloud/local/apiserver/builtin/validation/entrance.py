@@ -6,6 +6,8 @@ read fields without caution. A kind without an entry in the table has no rules o
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.builtin.validation.core import (
     validate_claim,
@@ -21,8 +23,20 @@ from paddlecloud.local.apiserver.builtin.validation.core import (
     validate_volume,
 )
 from paddlecloud.local.apiserver.builtin.validation.job import validate_cron_job, validate_job
+from paddlecloud.local.apiserver.builtin.validation.networking import (
+    validate_ingress,
+    validate_ingress_class,
+    validate_ingress_status,
+)
 from paddlecloud.local.apiserver.builtin.validation.pod import validate_pod, validate_pod_template
 from paddlecloud.local.apiserver.builtin.validation.rules import Validator, immutable, in_range, label_selector
+from paddlecloud.local.apiserver.builtin.validation.storage_drivers import (
+    validate_attachment,
+    validate_attachment_status,
+    validate_driver,
+    validate_node_drivers,
+    validate_storage_capacity,
+)
 from paddlecloud.local.apiserver.builtin.validation.workload import (
     validate_daemon_set,
     validate_deployment,
@@ -42,10 +56,13 @@ HIGHEST_USER_PRIORITY = 1_000_000_000
 
 def validate_builtin(new: Object, old: Object | None, info: KindInfo) -> list[Cause]:
     """Causes to refuse `new`, which replaces `old` or is created when that is None."""
-    rules = _RULES.get(info.kind)
-    if rules is None or (old is not None and _same_but_status(new, old)):
-        return []
-    return rules(new, old)
+    found: list[Cause] = []
+    rules, of_status = _RULES.get(info.kind), _STATUS_RULES.get(info.kind)
+    if rules is not None and (old is None or not _same_but_status(new, old)):
+        found += rules(new, old)
+    if of_status is not None and old is not None and new.get("status") != old.get("status"):
+        found += of_status(new)
+    return found
 
 
 def _same_but_status(new: Object, old: Object) -> bool:
@@ -187,6 +204,9 @@ def _validate_endpoint_slice(new: Object, old: Object | None) -> list[Cause]:
 
 
 _RULES: dict[str, Validator] = {
+    "CSIDriver": validate_driver,
+    "CSINode": validate_node_drivers,
+    "CSIStorageCapacity": validate_storage_capacity,
     "ClusterRole": _validate_cluster_role,
     "ClusterRoleBinding": _binding(["ClusterRole"], namespaced=False),
     "ConfigMap": validate_config_map,
@@ -198,6 +218,8 @@ _RULES: dict[str, Validator] = {
     "EndpointSlice": _validate_endpoint_slice,
     "Endpoints": validate_endpoints,
     "Event": validate_event,
+    "Ingress": validate_ingress,
+    "IngressClass": validate_ingress_class,
     "Job": validate_job,
     "Lease": _validate_lease,
     "LimitRange": validate_limit_range,
@@ -218,4 +240,9 @@ _RULES: dict[str, Validator] = {
     "Service": validate_service,
     "StatefulSet": validate_stateful_set,
     "StorageClass": _validate_storage_class,
+    "VolumeAttachment": validate_attachment,
+}
+_STATUS_RULES: dict[str, Callable[[Object], list[Cause]]] = {
+    "Ingress": validate_ingress_status,
+    "VolumeAttachment": validate_attachment_status,
 }

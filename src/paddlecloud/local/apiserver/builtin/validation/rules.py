@@ -5,6 +5,7 @@ Each takes a value and the path of its field and gives causes. Types have been c
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -114,6 +115,14 @@ def _operator_values(field: str, expression: Mapping[str, Any]) -> list[Cause]:
     if operator in ("Exists", "DoesNotExist") and values:
         return [forbidden(f"{field}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")]
     return []
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def unique(field: str, items: Iterable[tuple[int, Any]]) -> list[Cause]:

@@ -369,6 +369,15 @@ UPDATES: list[tuple[str, Json, Json, str, str]] = [
     ("PriorityClass", {"value": 1}, {"value": 2}, "value", "may not be changed in an update."),
     ("RoleBinding", {"roleRef": {"kind": "Role", "name": "a"}}, {"roleRef": {"kind": "Role", "name": "b"}}, "roleRef", "cannot change roleRef"),
     ("EndpointSlice", {"addressType": "IPv4", "endpoints": []}, {"addressType": "IPv6", "endpoints": []}, "addressType", "field is immutable"),
+    ("IngressClass", {"spec": {"controller": "acme.io/a"}}, {"spec": {"controller": "acme.io/b"}}, "spec.controller", "field is immutable"),
+    ("CSIDriver", {"spec": {}}, {"spec": {"attachRequired": False}}, "spec.attachedRequired", "field is immutable"),
+    ("CSIDriver", {"spec": {}}, {"spec": {"volumeLifecycleModes": ["Ephemeral"]}}, "spec.volumeLifecycleModes", "field is immutable"),
+    ("CSINode", {"spec": {"drivers": [{"name": "a.example", "nodeID": "n"}]}}, {"spec": {"drivers": [{"name": "a.example", "nodeID": "m"}]}}, "spec.drivers", "field is immutable"),
+    ("CSIStorageCapacity", {"storageClassName": "a"}, {"storageClassName": "b"}, "storageClassName", "field is immutable"),
+    ("CSIStorageCapacity", {"storageClassName": "a"}, {"storageClassName": "a", "nodeTopology": {"matchLabels": {"a": "b"}}}, "nodeTopology", "field is immutable"),
+    ("VolumeAttachment", {"spec": {"attacher": "a.example", "nodeName": "n", "source": {"persistentVolumeName": "p"}}}, {"spec": {"attacher": "a.example", "nodeName": "m", "source": {"persistentVolumeName": "p"}}}, "spec", "field is immutable"),
+    ("Ingress", {"spec": {"defaultBackend": {"service": {"name": "w", "port": {"number": 1}}}}}, {"spec": {"defaultBackend": {"service": {"name": "w", "port": {"number": 1}}}}, "status": {"loadBalancer": {"ingress": [{"ip": "here"}]}}}, "status.loadBalancer.ingress[0].ip", "must be a valid IP address"),
+    ("VolumeAttachment", {"spec": {"attacher": "a.example", "nodeName": "n", "source": {"persistentVolumeName": "p"}}}, {"spec": {"attacher": "a.example", "nodeName": "n", "source": {"persistentVolumeName": "p"}}, "status": {"attached": False, "attachError": {"message": "x" * 1025}}}, "status.attachError.message", "Too long"),
     ("ControllerRevision", {"revision": 1, "data": {"a": 1}}, {"revision": 1, "data": {"a": 2}}, "data", "field is immutable"),
 ]  # fmt: skip
 
@@ -401,6 +410,19 @@ def test_an_update_of_status_alone_is_not_judged_again() -> None:
 PV = {"accessModes": ["ReadWriteOnce"], "capacity": {"storage": "1Gi"}, "hostPath": {"path": "/d"}}
 PVC = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
 RULE = {"verbs": ["get"], "apiGroups": [""], "resources": ["pods"]}
+WEB = {"name": "web", "port": {"number": 80}}
+TO_WEB = {"defaultBackend": {"service": WEB}}
+PATH = "spec.rules[0].http.paths[0]"
+INLINE = {"accessModes": ["ReadWriteOnce"], "csi": {"driver": "a.example", "volumeHandle": "v"}}
+ATTACHED = {"attacher": "a.example", "nodeName": "n", "source": {"persistentVolumeName": "p"}}
+
+
+def path_of(**fields: Any) -> Json:
+    return {
+        "rules": [{"http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": {"service": WEB}, **fields}]}}]
+    }
+
+
 OTHERS: list[tuple[str, Json, str, str]] = [
     ("Service", {"spec": {}}, "spec.ports", "Required value"),
     ("Service", {"spec": {"ports": [{"port": 70000}]}}, "spec.ports[0].port", "must be between 1 and 65535, inclusive"),
@@ -435,6 +457,75 @@ OTHERS: list[tuple[str, Json, str, str]] = [
     ("ClusterRoleBinding", {"roleRef": {"kind": "Role", "name": "r"}}, "roleRef.kind", 'Unsupported value: "Role": supported values: "ClusterRole"'),
     ("RoleBinding", {"roleRef": {"kind": "Role", "name": "r"}, "subjects": [{"kind": "Robot", "name": "x"}]}, "subjects[0].kind", 'supported values: "ServiceAccount", "User", "Group"'),
     ("Endpoints", {"subsets": [{"addresses": [{"ip": "here"}]}]}, "subsets[0].addresses[0].ip", "must be a valid IP address"),
+    *[("Ingress", {"spec": spec}, field, fragment) for spec, field, fragment in (
+        ({}, "spec", "either `defaultBackend` or `rules` must be specified"),
+        ({"defaultBackend": {}}, "spec.defaultBackend", "resource or service backend is required"),
+        ({"defaultBackend": {"service": WEB, "resource": {"kind": "A", "name": "a"}}}, "spec.defaultBackend", "cannot set both resource and service backends"),
+        ({"defaultBackend": {"resource": {"apiGroup": "B_d", "kind": "a/b", "name": ".."}}}, "spec.defaultBackend.resource.kind", "may not contain '/'"),
+        ({"defaultBackend": {"service": {"name": "web"}}}, "spec.defaultBackend", "Required value: port name or number is required"),
+        ({"defaultBackend": {"service": {"port": {"number": 80}}}}, "spec.defaultBackend.service.name", "Required value"),
+        ({"defaultBackend": {"service": {"name": "1web", "port": {"number": 80}}}}, "spec.defaultBackend.service.name", "a DNS-1035 label"),
+        ({"defaultBackend": {"service": {"name": "web", "port": {"number": 70000}}}}, "spec.defaultBackend.service.port.number", "must be between 1 and 65535, inclusive"),
+        ({"defaultBackend": {"service": {"name": "web", "port": {"name": "UP"}}}}, "spec.defaultBackend.service.port.name", "must contain only alpha-numeric characters"),
+        ({"defaultBackend": {"service": {"name": "web", "port": {"name": "up", "number": 80}}}}, "spec.defaultBackend", "cannot set both port name & port number"),
+        ({**TO_WEB, "ingressClassName": ""}, "spec.ingressClassName", "a lowercase RFC 1123 subdomain"),
+        ({**TO_WEB, "tls": [{"hosts": ["a.*"]}]}, "spec.tls[0].hosts[0]", "a wildcard DNS-1123 subdomain must start with '*.'"),
+        ({**TO_WEB, "tls": [{"secretName": "Keys"}]}, "spec.tls[0].secretName", "a lowercase RFC 1123 subdomain"),
+        ({"rules": [{"host": "1.2.3.4"}]}, "spec.rules[0].host", "must be a DNS name, not an IP address"),
+        ({"rules": [{"host": "A.example"}]}, "spec.rules[0].host", "a lowercase RFC 1123 subdomain"),
+        ({"rules": [{"host": "*example.org"}]}, "spec.rules[0].host", "a wildcard DNS-1123 subdomain must start with '*.'"),
+        ({"rules": [{"http": {}}]}, "spec.rules[0].http.paths", "Required value"),
+        (path_of(pathType=None), f"{PATH}.pathType", "Required value: pathType must be specified"),
+        (path_of(pathType="Regex"), f"{PATH}.pathType", 'supported values: "Exact", "ImplementationSpecific", "Prefix"'),
+        (path_of(path=""), f"{PATH}.path", "must be an absolute path"),
+        (path_of(path="a", pathType="ImplementationSpecific"), f"{PATH}.path", "must be an absolute path"),
+        (path_of(path="/a//b"), f"{PATH}.path", "must not contain '//'"),
+        (path_of(path="/a%2Fb"), f"{PATH}.path", "must not contain '%2F'"),
+        (path_of(path="/a/.."), f"{PATH}.path", "cannot end with '/..'"),
+        (path_of(backend=None), f"{PATH}.backend", "resource or service backend is required"),
+    )],
+    ("Ingress", {"spec": {**TO_WEB, "ingressClassName": "a"}, "metadata": {"name": "x", "annotations": {"kubernetes.io/ingress.class": "b"}}}, "annotations.kubernetes.io/ingress.class", "must match `ingressClassName` when both are specified"),
+    *[("IngressClass", {"spec": spec}, field, fragment) for spec, field, fragment in (
+        ({}, "spec.controller", "Required value"),
+        ({"controller": "acme"}, "spec.controller", 'must be a domain-prefixed path (such as "acme.io/foo")'),
+        ({"controller": "acme.io/a b"}, "spec.controller", "Invalid path (regex used for validation is"),
+        ({"controller": "acme.io/" + "a" * 250}, "spec.controller", "Too long: may not be more than 250 bytes"),
+        ({"controller": "acme.io/a", "parameters": {"kind": "A"}}, "spec.parameters.name", "Required value"),
+        ({"controller": "acme.io/a", "parameters": {"kind": "A", "name": "a", "scope": "All"}}, "spec.parameters.scope", 'supported values: "Cluster", "Namespace"'),
+        ({"controller": "acme.io/a", "parameters": {"kind": "A", "name": "a", "namespace": "n"}}, "spec.parameters.namespace", "Forbidden: `parameters.scope` is set to 'Cluster'"),
+        ({"controller": "acme.io/a", "parameters": {"kind": "A", "name": "a", "scope": "Namespace"}}, "spec.parameters.namespace", "Required value: `parameters.scope` is set to 'Namespace'"),
+        ({"controller": "acme.io/a", "parameters": {"kind": "A", "name": "a", "scope": "Namespace", "namespace": "A"}}, "spec.parameters.namespace", "a lowercase RFC 1123 label"),
+    )],
+    ("CSIDriver", {"spec": {"tokenRequests": [{"audience": "a"}, {"audience": "a"}]}}, "spec.tokenRequests[1].audience", "Duplicate value"),
+    ("CSIDriver", {"spec": {"tokenRequests": [{"audience": "", "expirationSeconds": 1}]}}, "spec.tokenRequests[0].expirationSeconds", "may not specify a duration less than 10 minutes"),
+    ("CSIDriver", {"spec": {"tokenRequests": [{"audience": "", "expirationSeconds": 2**33}]}}, "spec.tokenRequests[0].expirationSeconds", "may not specify a duration larger than 2^32 seconds"),
+    ("CSIDriver", {"spec": {"volumeLifecycleModes": ["Forever"]}}, "spec.volumeLifecycleModes", 'supported values: "Persistent", "Ephemeral"'),
+    *[("CSINode", {"spec": {"drivers": [driver, {"name": "b.example", "nodeID": "n"}]}}, field, fragment) for driver, field, fragment in (
+        ({"nodeID": "n"}, "spec.drivers[0].name", "Required value"),
+        ({"name": "a" * 64, "nodeID": "n"}, "spec.drivers[0].name", "Too long: may not be more than 63 bytes"),
+        ({"name": "a_b", "nodeID": "n"}, "spec.drivers[0].name", "a lowercase RFC 1123 subdomain"),
+        ({"name": "b.example", "nodeID": "n"}, "spec.drivers[1].name", 'Duplicate value: "b.example"'),
+        ({"name": "a.example"}, "spec.drivers[0].nodeID", "Required value"),
+        ({"name": "a.example", "nodeID": "n" * 257}, "spec.drivers[0].nodeID", "must be 256 characters or less"),
+        ({"name": "a.example", "nodeID": "n", "allocatable": {"count": -1}}, "spec.drivers[0].allocatable.count", "must be greater than or equal to 0"),
+        ({"name": "a.example", "nodeID": "n", "topologyKeys": ["z", "z"]}, "spec.drivers[0]", 'Duplicate value: "z"'),
+        ({"name": "a.example", "nodeID": "n", "topologyKeys": [""]}, "spec.drivers[0]", "Required value"),
+    )],
+    ("CSIStorageCapacity", {}, "storageClassName", "a lowercase RFC 1123 subdomain"),
+    ("CSIStorageCapacity", {"storageClassName": "a", "capacity": "-1Gi"}, "capacity", "must be greater than or equal to 0"),
+    ("CSIStorageCapacity", {"storageClassName": "a", "nodeTopology": {"matchLabels": {"a b": "c"}}}, "nodeTopology.matchLabels", "name part must consist of"),
+    *[("VolumeAttachment", {"spec": {**ATTACHED, **spec}}, field, fragment) for spec, field, fragment in (
+        ({"attacher": ""}, "spec.attacher", "Required value"),
+        ({"attacher": "a_b"}, "spec.attacher", "a lowercase RFC 1123 subdomain"),
+        ({"nodeName": "No de"}, "spec.nodeName", "a lowercase RFC 1123 subdomain"),
+        ({"source": {}}, "spec.source", "Required value: must specify exactly one of inlineVolumeSpec and persistentVolumeName"),
+        ({"source": {"persistentVolumeName": "p", "inlineVolumeSpec": INLINE}}, "spec.source", "Forbidden: must specify exactly one of"),
+        ({"source": {"persistentVolumeName": ""}}, "spec.source.persistentVolumeName", "Required value: must specify non empty persistentVolumeName"),
+        ({"source": {"persistentVolumeName": "P"}}, "spec.source.persistentVolumeName", "a lowercase RFC 1123 subdomain"),
+        ({"source": {"inlineVolumeSpec": {"accessModes": ["ReadWriteOnce"]}}}, "spec.source.inlineVolumeSpec.csi", "has to be specified in the context of inline volumes"),
+        ({"source": {"inlineVolumeSpec": {**INLINE, "capacity": {"storage": "1Gi"}}}}, "spec.source.inlineVolumeSpec.capacity", "may not be specified in the context of inline volumes"),
+        ({"source": {"inlineVolumeSpec": {**INLINE, "accessModes": []}}}, "spec.source.inlineVolumeSpec.accessModes", "Required value"),
+    )],
     ("CustomResourceDefinition", {"spec": {"group": "example.org", "scope": "Cluster", "names": {"kind": "A", "plural": "as"}, "versions": [{"name": "v1", "storage": True}]}}, "spec.versions[0].schema.openAPIV3Schema", "schemas are required"),
 ]  # fmt: skip
 
@@ -468,6 +559,20 @@ def test_a_claim_changes_only_when_it_is_bound_and_only_to_grow(change: Json, st
         ("Service", {"spec": {"ports": [{"port": 53, "name": "a"}, {"port": 53, "protocol": "UDP", "name": "b"}]}}),
         ("PersistentVolume", {"spec": PV}),
         ("Role", {"rules": [RULE]}),
+        ("Ingress", {"spec": TO_WEB}),
+        (
+            "Ingress",
+            {"spec": {"rules": [{"host": "*.example.org"}, {"host": "a.example.org"}], "ingressClassName": "a"}},
+        ),
+        ("Ingress", {"spec": path_of(path="", pathType="ImplementationSpecific")}),
+        ("Ingress", {"spec": {**TO_WEB, "tls": [{"hosts": ["*.example.org"], "secretName": "keys"}]}}),
+        ("IngressClass", {"spec": {"controller": "acme.io/a", "parameters": {"kind": "A", "name": "a"}}}),
+        ("CSIDriver", {"spec": {"tokenRequests": [{"audience": ""}, {"audience": "b", "expirationSeconds": 600}]}}),
+        ("CSINode", {}),
+        ("CSINode", {"spec": {"drivers": [{"name": "A.example", "nodeID": "n", "topologyKeys": ["a.example/zone"]}]}}),
+        ("CSIStorageCapacity", {"storageClassName": "a", "capacity": "1Gi"}),
+        ("VolumeAttachment", {"spec": ATTACHED}),
+        ("VolumeAttachment", {"spec": {**ATTACHED, "source": {"inlineVolumeSpec": INLINE}}}),
         ("Role", {}),
         ("EndpointSlice", {"addressType": "IPv4"}),
         ("PriorityClass", {}),
