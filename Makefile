@@ -91,11 +91,11 @@ else
 endif
 
 # Kubernetes' own conformance tests on the embedded platform, or on the cluster of ON=KUBECONFIG; built once, in minutes.
-# A run of all writes docs/conformance.md; `make test-conformance FOCUS="CronJob"` runs a few of them, `TIER=core` those of
-# tests/e2e/core.yaml, in two minutes once they are built.
+# A run of all writes docs/conformance.md; `make test-conformance FOCUS="CronJob"` runs a few of them (with KEEP=1 the page then
+# says how they ended), `TIER=core` those of tests/e2e/core.yaml, in two minutes once they are built.
 .PHONY: test-conformance
 test-conformance: setup
-	PYTHONPATH=tests $(BIN)/python -m e2e $(if $(FOCUS),--focus '$(FOCUS)',$(if $(filter core,$(TIER)),--core)) $(if $(ON),--on $(ON))
+	PYTHONPATH=tests $(BIN)/python -m e2e $(if $(FOCUS),--focus '$(FOCUS)' $(if $(KEEP),--keep),$(if $(filter core,$(TIER)),--core)) $(if $(ON),--on $(ON))
 
 # Argo's own examples and end-to-end workflows on the embedded platform, or on the cluster of ON=KUBECONFIG that has the add-on
 # argo, in some twenty minutes. Writes docs/argo-examples.md; `make test-argo NAMES="steps coinflip"` runs a few of them.

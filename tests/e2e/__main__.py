@@ -11,13 +11,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from cluster.harness.layout import Layout
 from tools import commit
 
-from . import areas, cluster_images, images, page, programs, record, specs
+from . import areas, cluster_images, images, page, programs, record, specs, stages
+from .stages import Run
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
@@ -36,7 +37,9 @@ def main() -> int:
     parser.add_argument("--focus", help="regular expression of the specs; all are run without it, and the page written")
     parser.add_argument("--core", action="store_true", help="those of core.yaml alone")
     parser.add_argument("--skip", default="", help="regular expression of specs that are left out, with --focus")
-    parser.add_argument("--procs", type=int, default=4)
+    parser.add_argument("--keep", action="store_true", help="with --focus: have the record of all say how these ended")
+    parser.add_argument("--procs", type=int, default=4, help="processes that run specs")
+    parser.add_argument("--waiting", type=int, default=8, help="more of them, for specs that wait for a minute or more")
     parser.add_argument("--report", type=Path, default=Path(".cache/conformance.json"))
     args = parser.parse_args()
     if args.core:
@@ -54,31 +57,57 @@ def main() -> int:
 def run(built: programs.Programs, kubeconfig: str, args: argparse.Namespace, skipped: str) -> int:
     report, began = args.report.resolve(), time.monotonic()
     report.parent.mkdir(parents=True, exist_ok=True)
-    command = [
-        str(built.ginkgo), f"--procs={args.procs}", f"--timeout={MINUTES_ON_A_CLUSTER if args.on else MINUTES}m",
-        "--keep-going", "--silence-skips", "--succinct", "--no-color",
-        f"--focus={args.focus or CONFORMANCE}", *([f"--skip={skipped}"] if skipped else ()),
-        f"--json-report={report.name}",
-        str(built.suite), "--", f"--kubeconfig={kubeconfig}", *SUITE_OPTIONS,
-    ]  # fmt: skip
-    done = subprocess.run(command, cwd=report.parent, env={**os.environ, "KUBECONFIG": kubeconfig})
-    found = specs.read(report)
+    place = record.CLUSTER if args.on else record.EMBEDDED
+    if args.focus or args.on:
+        planned = [[Run("all", args.focus or CONFORMANCE, skipped, args.procs)]]
+    else:
+        took = record.load(place).seconds
+        planned = stages.of_all(CONFORMANCE, skipped, took, procs=args.procs, waiting=args.waiting)
+    minutes = MINUTES_ON_A_CLUSTER if args.on else MINUTES
+    reports: list[Path] = []
+    failed = False
+    for stage in planned:
+        placed = {report.with_stem(f"{report.stem}-{each.name}"): each for each in stage}
+        failed |= any(play(built, kubeconfig, placed, minutes=minutes))
+        reports += placed
+    found = specs.read(*reports)
     for spec in found:
         if not spec.passed:
             print(f"{spec.state}: {spec.name} ({spec.seconds:.0f} s)\n    {spec.message.strip()[:300]}")
     passed = sum(spec.passed for spec in found)
     print(f"{passed} of {len(found)} specs passed in {sum(spec.seconds for spec in found):.0f} s of specs")
+    today = datetime.date.today().isoformat()
     if args.focus:
-        return done.returncode or int(passed < len(found))
-    states = record.states(found, specs.left_out(report))
-    keep(states, record.CLUSTER if args.on else record.EMBEDDED, seconds=time.monotonic() - began)
+        if args.keep:
+            keep(place, record.with_more(record.load(place), found, commit=commit.name(), date=today))
+        return int(failed or passed < len(found))
+    minutes_taken = (time.monotonic() - began) / 60
+    all_of_them = record.of(found, specs.left_out(*reports))
+    keep(place, record.Record(programs.version(), commit.name(), today, minutes_taken, *all_of_them))
     return 0 if args.on else unexplained(found)
 
 
-def keep(states: dict[str, str], path: Path, *, seconds: float) -> None:
-    """The record of a whole run, and the page made of both records."""
-    today = datetime.date.today().isoformat()
-    record.save(path, record.Record(programs.version(), commit.name(), today, seconds / 60, states))
+def play(built: programs.Programs, kubeconfig: str, stage: dict[Path, Run], *, minutes: int) -> list[int]:
+    """Run a stage, whose runs write these reports; the exit code of each."""
+    with ExitStack() as stack:
+        running = []
+        for report, run in stage.items():
+            command = [
+                str(built.ginkgo), f"--procs={run.procs}", f"--timeout={minutes}m",
+                "--keep-going", "--silence-skips", "--succinct", "--no-color",
+                f"--focus={run.focus}", *([f"--skip={run.skip}"] if run.skip else ()),
+                f"--json-report={report.name}",
+                str(built.suite), "--", f"--kubeconfig={kubeconfig}", *SUITE_OPTIONS,
+            ]  # fmt: skip
+            report.unlink(missing_ok=True)
+            env = {**os.environ, "KUBECONFIG": kubeconfig}
+            running.append(stack.enter_context(subprocess.Popen(command, cwd=report.parent, env=env)))
+        return [each.wait() for each in running]
+
+
+def keep(place: Path, made: record.Record) -> None:
+    """The record of a platform, and the page made of both records."""
+    record.save(place, made)
     PAGE.write_text(text(), encoding="utf-8")
 
 

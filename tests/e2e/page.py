@@ -93,18 +93,21 @@ def _on_the_cluster(cluster: Record, judged: Mapping[str, str], known: Sequence[
 
 
 def judge(name: str, embedded: Record, refused: Iterable[Area]) -> str:
-    return REFUSED if find(refused, name) else embedded.states.get(name, "not run")
+    """What was refused when all specs ran, and is in no refused area any more, has not been run."""
+    if find(refused, name):
+        return REFUSED
+    state = embedded.states.get(name, REFUSED)
+    return "not run" if state == REFUSED else state
 
 
 def _conditions(embedded: Record, cluster: Record) -> list[str]:
-    return [
-        "| Platform | Commit | When | Minutes |",
-        "|---|---|---|---|",
-        *(
-            f"| {name} | `{record.commit}` | {record.date} | {record.minutes:.0f} |"
-            for name, record in (("embedded", embedded), ("cluster", cluster))
-        ),
-    ]
+    rows = ["| Platform | Commit | When | Minutes |", "|---|---|---|---|"]
+    for name, record in (("embedded", embedded), ("cluster", cluster)):
+        rows.append(f"| {name} | `{record.commit}` | {record.date} | {record.minutes:.0f} |")
+        rows += [
+            f"| {name}, {again.specs} of them later | `{again.commit}` | {again.date} | – |" for again in record.again
+        ]
+    return rows
 
 
 def _by_group(judged: dict[str, str], cluster: Record) -> list[str]:

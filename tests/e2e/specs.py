@@ -27,10 +27,10 @@ class Spec(NamedTuple):
         return self.state == "passed"
 
 
-def read(report: Path) -> list[Spec]:
-    """Of ginkgo's JSON report: specs that ran, sorted by name."""
+def read(*reports: Path) -> list[Spec]:
+    """Of ginkgo's JSON reports: specs that ran, sorted by name."""
     found = []
-    for name, entry in _entries(report):
+    for name, entry in (each for report in reports for each in _entries(report)):
         if entry["State"] in ENDED:
             message = str((entry.get("Failure") or {}).get("Message") or "")
             found.append(_limited(Spec(short(name), entry["State"], entry["RunTime"] / 1e9, message)))
@@ -44,11 +44,13 @@ def _limited(spec: Spec) -> Spec:
     return spec._replace(state="timedout", message=message)
 
 
-def left_out(report: Path) -> list[str]:
-    """The names of conformance specs that were skipped."""
-    return sorted(
-        short(name) for name, entry in _entries(report) if entry["State"] == "skipped" and CONFORMANCE in name
+def left_out(*reports: Path) -> list[str]:
+    """The names of conformance specs that were skipped, by all runs where there were several."""
+    skipped = (
+        {short(name) for name, entry in _entries(report) if entry["State"] == "skipped" and CONFORMANCE in name}
+        for report in reports
     )
+    return sorted(set.intersection(*skipped))
 
 
 def _entries(report: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -10,6 +10,7 @@ from . import __main__ as program
 from . import areas, page, record
 from .areas import Area
 from .record import Record
+from .specs import Spec
 
 WEBHOOKS = Area("webhooks", ("AdmissionWebhook",), "Nobody runs one.")
 SLOW = Area("slow", ("takes long",), "It waits for a day.")
@@ -40,6 +41,22 @@ def test_a_platform_that_has_not_run_yet_has_a_column_that_says_so(tmp_path: Pat
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     record.save(tmp_path / "r.txt", EMBEDDED)
     assert record.load(tmp_path / "r.txt") == EMBEDDED
+
+
+def test_how_long_specs_took_and_what_ran_again_is_in_the_record(tmp_path: Path) -> None:
+    spec = Spec("[sig-apps] Job takes long", "passed", 59.6, "")
+    later = record.with_more(EMBEDDED, [spec], commit="def", date="2026-01-03")
+    record.save(tmp_path / "r.txt", later)
+    assert record.load(tmp_path / "r.txt") == later
+    assert later.states == {"[sig-apps] Job runs": "passed", "[sig-apps] Job takes long": "passed"}
+    assert later.seconds == {"[sig-apps] Job takes long": 60}
+    text = page.render(later, CLUSTER, [WEBHOOKS], [])
+    assert "| embedded | `abc` | 2026-01-01 | 20 |\n| embedded, 1 of them later | `def` | 2026-01-03 | – |" in text
+
+
+def test_a_spec_that_is_refused_no_longer_has_not_run() -> None:
+    states = {**EMBEDDED.states, "[sig-api] AdmissionWebhook denies": "refused"}
+    assert page.judge("[sig-api] AdmissionWebhook denies", EMBEDDED._replace(states=states), []) == "not run"
 
 
 def test_the_page_is_what_the_records_say() -> None:

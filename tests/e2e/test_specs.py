@@ -40,6 +40,17 @@ def test_only_specs_that_ran_are_read(tmp_path: Path) -> None:
     assert (second.state, second.message) == ("failed", "the server could not find the requested resource")
 
 
+def test_what_one_of_several_runs_left_to_another_was_not_left_out(tmp_path: Path) -> None:
+    reports = [tmp_path / "most.json", tmp_path / "serial.json"]
+    for report, states in zip(
+        reports, (("passed", "skipped", "skipped"), ("skipped", "skipped", "passed")), strict=True
+    ):
+        named = zip(("a [Conformance]", "b [Conformance]", "c [Serial] [Conformance]"), states, strict=True)
+        report.write_text(json.dumps([{"SpecReports": [entry(*each) for each in named]}]))
+    assert specs.left_out(*reports) == ["[sig-apps] CronJob b"]
+    assert [spec.name for spec in specs.read(*reports)] == ["[sig-apps] CronJob a", "[sig-apps] CronJob c"]
+
+
 @pytest.mark.parametrize(
     ("state", "seconds", "read", "message"),
     [
@@ -56,7 +67,7 @@ def test_a_spec_that_took_longer_than_its_limit_has_failed(
     report.write_text(json.dumps([{"SpecReports": [entry("waits", state, said, seconds=seconds)]}]))
     (spec,) = specs.read(report)
     assert (spec.state, spec.message, spec.passed) == (read, message, read == "passed")
-    assert record.states([spec], [])[spec.name] == ("passed" if read == "passed" else "failed")
+    assert record.of([spec], [])[0][spec.name] == ("passed" if read == "passed" else "failed")
 
 
 def test_every_file_of_an_image_lies_beside_its_recipe(tmp_path: Path) -> None:
