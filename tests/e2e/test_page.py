@@ -93,7 +93,9 @@ def test_a_refused_area_has_specs_and_none_of_them_ran(area: Area) -> None:
     assert set(states.values()) == {"refused"}
 
 
-def test_most_specs_outside_of_the_refused_areas_pass() -> None:
-    ran = [state for state in record.load(record.EMBEDDED).states.values() if state != "refused"]
-    assert len(ran) > 300
-    assert ran.count("passed") >= 0.95 * len(ran)
+def test_most_specs_pass_also_with_what_could_be_served_as_failures() -> None:
+    embedded, refused = record.load(record.EMBEDDED), [area for area in areas.refused() if not area.stricter]
+    judged = [page.judge(name, embedded, refused) for name in embedded.states]
+    counted = [state for state in judged if state != page.REFUSED]
+    assert len(counted) > 300
+    assert counted.count("passed") >= 0.95 * len(counted)
