@@ -15,11 +15,13 @@ import datetime
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import xml.etree.ElementTree as xml
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import yaml
 
@@ -154,10 +156,21 @@ def files_of(part: Part) -> list[str]:
 
 
 def run_core() -> int:
-    """Two runs of pytest: tests that start clusters themselves, then all others on one with every engine."""
+    """Tests that start clusters themselves, then all others on one with every engine.
+
+    Of these, tests of the API alone run beside the rest: they share nothing but the API server, and the rest mostly
+    waits for pods.
+    """
     _prepare()
-    status = _pytest("tests/cluster", "-m", "core and lifecycle")
-    return status or _on_a_cluster("-m", "core and not lifecycle", *FOLDERS)
+    if status := _pytest("tests/cluster", "-m", "core and lifecycle"):
+        return status
+    api = files_of(PARTS["api"])
+    with _cluster() as env, tempfile.TemporaryFile() as output:
+        with _started("pytest", "-m", "core", *api, output=output, **env) as beside:
+            status = _pytest("-m", "core and not lifecycle", *(f"--ignore={file}" for file in api), *FOLDERS, **env)
+        output.seek(0)
+        print(output.read().decode(errors="replace"), flush=True)
+    return status or beside.returncode
 
 
 def run_part(name: str) -> int:
@@ -169,7 +182,8 @@ def run_part(name: str) -> int:
         status = _python("e2e", PYTHONPATH=str(ROOT / "tests"))
     else:
         _prepare()
-        status = _pytest(*arguments, **part.env) if part.starts_clusters else _on_a_cluster(*arguments, **part.env)
+        with nullcontext({}) if part.starts_clusters else _cluster() as env:
+            status = _pytest(*arguments, **part.env, **env)
     print(f"part {name}: exit {status} after {time.monotonic() - began:.0f} s", flush=True)
     if status == 0:
         counts = conformance_counts(record.load(record.EMBEDDED)) if part.conformance else pytest_counts(report)
@@ -184,23 +198,30 @@ def _prepare() -> None:
         _harness("build", *BASE, *(engine for engine, _ in ADDONS.values()))
 
 
-def _on_a_cluster(*arguments: str, **env: str) -> int:
+@contextmanager
+def _cluster() -> Iterator[dict[str, str]]:
+    """With every engine, for as long as the context is open; the environment of tests on it."""
     _harness("up", "--nodes", "3", *(word for name in ADDONS for word in ("--with", name)))
     try:
         required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
-        kubeconfig = str(Layout.default().kubeconfig)
-        return _pytest(*arguments, PDC_KUBECONFIG=kubeconfig, PDC_REQUIRE=required, **env)
+        yield {"PDC_KUBECONFIG": str(Layout.default().kubeconfig), "PDC_REQUIRE": required}
     finally:
         _harness("down")
 
 
 def _pytest(*arguments: str, **env: str) -> int:
-    return _python("pytest", *arguments, PDC_CLUSTER="1", **env)
+    return _python("pytest", *arguments, **env)
 
 
 def _python(module: str, *arguments: str, **env: str) -> int:
+    with _started(module, *arguments, **env) as program:
+        return program.wait()
+
+
+def _started(module: str, *arguments: str, output: IO[bytes] | None = None, **env: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", module, *arguments]
-    return subprocess.run(command, cwd=ROOT, env={**os.environ, **env}, check=False).returncode
+    cluster = {"PDC_CLUSTER": "1"} if module == "pytest" else {}
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, **cluster, **env}, stdout=output, stderr=output)
 
 
 def _harness(*arguments: str) -> None:
