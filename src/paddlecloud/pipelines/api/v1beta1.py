@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.pipelines.api import facts, library
+from paddlecloud.pipelines.api import library, run_facts
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.handlers import RunAsked
 from paddlecloud.pipelines.api.records import Record
@@ -110,7 +110,7 @@ def experiment(caller: Caller, record: Record) -> Object:
 
 
 def run(caller: Caller, workflow: Object) -> Object:
-    found = facts.of_run(caller, workflow)
+    found = run_facts.of_run(caller, workflow)
     return kept(
         id=found.id,
         name=found.name,
@@ -152,7 +152,7 @@ async def pipeline_version(caller: Caller, record: Record) -> Object:
 
 
 def recurring_run(caller: Caller, cron: Object) -> Object:
-    found = facts.of_recurring_run(caller, cron)
+    found = run_facts.of_recurring_run(caller, cron)
     return kept(
         id=found.id,
         name=found.name,
@@ -188,7 +188,7 @@ def _version(caller: Caller, record: Record) -> Object:
     return kept(**_head(caller, record), resource_references=[owner])
 
 
-def _references(origin: facts.Origin) -> list[Object]:
+def _references(origin: run_facts.Origin) -> list[Object]:
     found = (
         ("EXPERIMENT", origin.experiment_id, "OWNER"),
         ("PIPELINE_VERSION", origin.version_id, "CREATOR"),

@@ -12,7 +12,7 @@ import msgspec
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.api import facts, library, tasks
+from paddlecloud.pipelines.api import library, run_facts, tasks
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.handlers import RunAsked
 from paddlecloud.pipelines.api.records import Record
@@ -90,7 +90,7 @@ def experiment(caller: Caller, record: Record) -> Object:
 
 def run(caller: Caller, workflow: Object) -> Object:
     """As lists have it, without the steps: a page of them would have megabytes."""
-    found = facts.of_run(caller, workflow)
+    found = run_facts.of_run(caller, workflow)
     return kept(
         experiment_id=found.origin.experiment_id,
         run_id=found.id,
@@ -131,7 +131,7 @@ async def pipeline_version(caller: Caller, record: Record) -> Object:
 
 
 def recurring_run(caller: Caller, cron: Object) -> Object:
-    found = facts.of_recurring_run(caller, cron)
+    found = run_facts.of_recurring_run(caller, cron)
     return kept(
         recurring_run_id=found.id,
         display_name=found.name,
@@ -160,7 +160,7 @@ def _parameters(obj: Object, arguments: list[Object]) -> Object:
     return found if isinstance(found, dict) else {each["name"]: each["value"] for each in arguments}
 
 
-def _version_reference(origin: facts.Origin) -> Object:
+def _version_reference(origin: run_facts.Origin) -> Object:
     return kept(pipeline_id=origin.pipeline_id, pipeline_version_id=origin.version_id)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.pipeline_spec import ArtifactType, InputArtifactDefinition, OutputArtifactDefinition
 from paddlecloud.pipelines.ir.sources import artifact_parameter, tag, variable
-from paddlecloud.pipelines.ir.spec import ArtifactType, InputArtifactDefinition, OutputArtifactDefinition
 from paddlecloud.pipelines.ir.values import json_of
 
 FOLDER = "/tmp/kfp"  # noqa: S108 - inside of a container

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Container
 from paddlecloud.pipelines.ir.sources import artifact_parameter, quoted, tag, variable
-from paddlecloud.pipelines.ir.spec import Component, Container
 from paddlecloud.pipelines.ir.steps import ORDERS
 from paddlecloud.pipelines.ir.values import json_of
 

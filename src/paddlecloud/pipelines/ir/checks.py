@@ -13,8 +13,8 @@ import msgspec
 
 from paddlecloud.kube.circles import circle_in
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.platform import KubernetesPlatform
-from paddlecloud.pipelines.ir.spec import Component, Dag, PipelineSpec, Task
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, PipelineSpec, Task
+from paddlecloud.pipelines.ir.platform_spec import KubernetesPlatform
 from paddlecloud.pipelines.ir.values import TYPES, text_of
 
 MOST_TASKS = 5_000

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
+from paddlecloud.pipelines.ir.pipeline_spec import Container
 from paddlecloud.pipelines.ir.sources import quoted, tag, variable
-from paddlecloud.pipelines.ir.spec import Container
 
 CREATE = "argostub/createpvc"
 DELETE = "argostub/deletepvc"

@@ -18,10 +18,10 @@ from paddlecloud.pipelines.ir.conditions import when_of
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import Options
 from paddlecloud.pipelines.ir.outputs import Outputs
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, RetryPolicy, Task
 from paddlecloud.pipelines.ir.reader import Pipeline
 from paddlecloud.pipelines.ir.scope import ALWAYS, Inputs, Scope
 from paddlecloud.pipelines.ir.sources import SIMPLE_TYPES, Source, artifact_parameter, optional_variable, tag, variable
-from paddlecloud.pipelines.ir.spec import Component, Dag, Executor, RetryPolicy, Task
 from paddlecloud.pipelines.ir.steps import Step
 from paddlecloud.pipelines.ir.values import json_of
 

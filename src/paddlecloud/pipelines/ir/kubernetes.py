@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.platform import ExecutorConfig, PvcMount, Requirement
+from paddlecloud.pipelines.ir.pipeline_spec import InputParameter, ValueOrParameter
+from paddlecloud.pipelines.ir.platform_spec import ExecutorConfig, PvcMount, Requirement
 from paddlecloud.pipelines.ir.sources import literal_text
-from paddlecloud.pipelines.ir.spec import InputParameter, ValueOrParameter
 from paddlecloud.pipelines.ir.values import json_of
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - inside of a container

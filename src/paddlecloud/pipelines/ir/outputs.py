@@ -6,7 +6,7 @@ from the task that makes it.
 
 from __future__ import annotations
 
-from paddlecloud.pipelines.ir.spec import Component, PipelineSpec, Task
+from paddlecloud.pipelines.ir.pipeline_spec import Component, PipelineSpec, Task
 
 
 class Outputs:

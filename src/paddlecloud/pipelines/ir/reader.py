@@ -14,8 +14,8 @@ import msgspec
 from paddlecloud.kube import yamlio
 from paddlecloud.pipelines.ir.checks import check
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.platform import ExecutorConfig, KubernetesPlatform, PlatformSpec
-from paddlecloud.pipelines.ir.spec import PipelineSpec
+from paddlecloud.pipelines.ir.pipeline_spec import PipelineSpec
+from paddlecloud.pipelines.ir.platform_spec import ExecutorConfig, KubernetesPlatform, PlatformSpec
 
 NEWEST_SCHEMA = (2, 1)
 """kfp 2.17 writes 2.1.0. What a newer one means is not known here."""

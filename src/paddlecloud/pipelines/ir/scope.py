@@ -11,6 +11,7 @@ import msgspec
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.outputs import Outputs
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Importer, InputArtifact, InputParameter, Task
 from paddlecloud.pipelines.ir.placeholders import Placeholder, parts
 from paddlecloud.pipelines.ir.sources import (
     ARTIFACT,
@@ -20,7 +21,6 @@ from paddlecloud.pipelines.ir.sources import (
     quoted,
     variable,
 )
-from paddlecloud.pipelines.ir.spec import Component, Dag, Importer, InputArtifact, InputParameter, Task
 from paddlecloud.pipelines.ir.values import json_of, text_of
 
 ALWAYS = "ALL_UPSTREAM_TASKS_COMPLETED"

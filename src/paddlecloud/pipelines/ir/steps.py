@@ -15,10 +15,10 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.ir import artifact_locations
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Container, Resources
 from paddlecloud.pipelines.ir.placeholders import EXECUTOR_INPUT, Placeholder, arguments, parts
 from paddlecloud.pipelines.ir.scope import WORDS
 from paddlecloud.pipelines.ir.sources import artifact_parameter, literal_text, quoted, tag, variable
-from paddlecloud.pipelines.ir.spec import Component, Container, Resources
 from paddlecloud.pipelines.ir.values import json_of
 
 ORDERS = "PIPELINE_STEP"

@@ -12,9 +12,9 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.ir.dags import Templates
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.pipeline_spec import InputParameterDefinition
 from paddlecloud.pipelines.ir.reader import Pipeline, read
 from paddlecloud.pipelines.ir.sources import literal_text
-from paddlecloud.pipelines.ir.spec import InputParameterDefinition
 from paddlecloud.pipelines.ir.steps import ORDERS, starter_text
 from paddlecloud.pipelines.ir.values import given_text, json_of, text_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from paddlecloud.pipelines.ir.spec import InputParameter, Message, TaskOutputParameter
+from paddlecloud.pipelines.ir.pipeline_spec import InputParameter, Message, TaskOutputParameter
 
 
 class SecretKeyToEnv(Message):
