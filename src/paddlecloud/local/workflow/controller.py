@@ -132,7 +132,7 @@ def refusals(refused: Iterable[tuple[Object, ApiError]]) -> dict[str, str]:
 
 
 def left_over(created: Iterable[Object], plan: Plan) -> list[Delete]:
-    """Pods of the first decision that the second one does not want: steps behind one that could not begin."""
+    """Pods of the first decision that are not in the second one: of steps after one that could not begin."""
     wanted = {(each["kind"], each["metadata"]["name"]) for each in plan.create}
     return [
         Delete(PODS, each["metadata"]["name"], each["metadata"]["namespace"], uid=each["metadata"]["uid"])

@@ -28,7 +28,7 @@ ENDED_PHASES = (SUCCEEDED, FAILED, ERROR)
 
 
 def is_over(node: Node) -> bool:
-    """It needs no more care; a daemon that runs counts too, since others go on while it does."""
+    """Nothing is left to do for it. A daemon that runs counts too: what follows it begins while it runs."""
     return node["phase"] in OVER or (bool(node.get("daemoned")) and node["phase"] != PENDING)
 
 

@@ -2,7 +2,7 @@
 
 Users who may write a workflow may write its status too, so any field may have any type. Such an object is refused or
 ended with the reason; an exception would be retried for ever. Argo ends a workflow as well when its pass panics
-(`operate` in workflow/controller/operator.go recovers and marks it with Error). A mistake in this package raises the
+(operate() in workflow/controller/operator.go recovers and marks it with Error). A mistake in this package raises the
 same exceptions, so each line of code that raises one is logged, once: tenants cannot fill the log with it.
 """
 
@@ -26,7 +26,7 @@ class UnreadableLog:
         self._seen: set[tuple[str, int | None, str]] = set()
 
     def report(self, what: str, why: BaseException) -> None:
-        """Once for each line of code that raises it. On one line: the text of a tenant is no log of ours."""
+        """Once for each line of code that raises it. On one line: a tenant's text must not look like other lines."""
         frames = traceback.extract_tb(why.__traceback__)[-_FRAMES:]
         at = (frames[-1].filename, frames[-1].lineno, type(why).__name__) if frames else ("", None, type(why).__name__)
         if at in self._seen:

@@ -25,7 +25,7 @@ from paddlecloud.pipelines.ir.values import json_of
 CACHE_PREFIX = "pipeline-cache-"
 _NAMESPACE = "{{workflow.namespace}}"
 """Argo keeps the ConfigMaps of all workflows in the namespace of its controller (workflow/controller/controller.go,
-`NewCacheFactory`), where the answers of tenants must not meet. Its own variable is right wherever the workflow goes."""
+`NewCacheFactory`), so the names of two namespaces' caches must differ. Argo fills the variable in."""
 
 
 def memoize(

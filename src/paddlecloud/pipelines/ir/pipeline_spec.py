@@ -1,4 +1,4 @@
-"""The IR of kfp 2 as types: the fields of `pipeline_spec.proto` that a pipeline can hold, with the names of its JSON.
+"""The IR of kfp 2 as types: the fields of pipeline_spec.proto that a pipeline can hold, with the names of its JSON.
 
 A field that is not here is refused by its name, since it would be ignored otherwise. Values of parameters are JSON.
 """

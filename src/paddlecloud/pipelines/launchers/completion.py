@@ -68,7 +68,7 @@ PADDLEJOB = by_phase(done=("Succeed", "Completed"), failed=("Failed", "Terminate
 
 
 def is_current(obj: Object) -> bool:
-    """Whether the status is about the present generation; a kind that does not say is taken at its word."""
+    """Whether the status is about the present generation; true for a kind that has no `observedGeneration`."""
     observed = (obj.get("status") or {}).get("observedGeneration")
     return observed is None or int(observed) >= int(obj["metadata"].get("generation") or 0)
 

@@ -1,6 +1,6 @@
 """Where models are kept: `ENDPOINT/model-center/MODEL/VERSION/MODEL.tar.gz`, on an S3 server or in a folder.
 
-The layout is the original's, so its addresses keep working. Beside a model lies `manifest.json` with its digest. The
+The layout is the original's, so its addresses keep working. `manifest.json` beside a model has its digest. The
 bucket stays private: the original made it readable by anybody. A version is overwritten when it is uploaded again.
 """
 

@@ -37,7 +37,7 @@ async def run(step: Step, values: Values) -> dict[str, str]:
 
 
 async def _wait_for_board(step: Step, wanted: Wanted, current: Object) -> None:
-    """A training that succeeded is not lost because nobody can look at its curves."""
+    """A VisualDL that fails does not fail the training."""
     try:
         await step.wait(wanted, current)
     except StepFailed as error:

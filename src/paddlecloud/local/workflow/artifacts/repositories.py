@@ -93,7 +93,7 @@ def _location(repository: Mapping[str, Any]) -> Object:
 
 
 def _archives_logs(own: Mapping[str, Any], spec: Mapping[str, Any], repository: Mapping[str, Any]) -> bool:
-    """The repository counts first, where it wants logs; then the template, then the workflow."""
+    """A repository that archives logs takes precedence, then the template, then the workflow."""
     if repository.get("archiveLogs"):
         return True
     return bool(own["archiveLogs"] if own.get("archiveLogs") is not None else spec.get("archiveLogs"))

@@ -247,7 +247,7 @@ class _Dag:
         for number, (member, name) in enumerate(zip(members, names, strict=True)):
             self._member(member, name, lambda name: self._nodes.connect(whole, name))
             if name in self._operation.errors:
-                names = names[: number + 1]  # what comes behind it does not begin
+                names = names[: number + 1]  # what follows it does not begin
                 break
         made = [self._nodes.find(name) for name in names]
         if all(each is not None and is_over(each) for each in made):

@@ -27,7 +27,7 @@ class Wanted:
     name: str
     config_map: tuple[str, str] | None = None
     of_database: bool = False
-    """As on an Argo without a database for locks: nobody gets it."""
+    """Never granted, as on an Argo without a database for locks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def _entries(status: Any, part: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
 
 
 class Holding:
-    """The locks of one workflow in one pass. `others` says who else has and wants them."""
+    """The locks of one workflow in one pass. `others` are the holders and waiters of other workflows."""
 
     def __init__(self, workflow: Object, nodes: Nodes, others: Locks) -> None:
         meta = workflow["metadata"]

@@ -47,7 +47,7 @@ class Sample:
 
 @dataclass(slots=True)
 class WorkflowPlan(Plan):
-    """What a pass wants done; `samples` count once its status is written. `unreadable` is why the pass ended a workflow
+    """The plan of a pass; `samples` count once its status is written. `unreadable` is why the pass ended a workflow
     that it could not read."""
 
     samples: list[Sample] = field(default_factory=list)

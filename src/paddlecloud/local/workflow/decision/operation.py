@@ -242,7 +242,7 @@ class Operation:
         return self.nodes.mark(node, SUCCEEDED)
 
     def _wait_for_lock(self, due: Execution) -> Node:
-        """The node is there and does nothing: its lock is taken, or it has it only once that is stored."""
+        """Its node does not begin: another one holds the lock, or it holds the lock from the next pass on."""
         node_type = "Retry" if self._retry_strategy(due.template) is not None else NODE_TYPES[due.kind]
         node = self.nodes.find(due.name) or self._add(due, node_type, PENDING)
         waits_for, message = self._lock_message

@@ -68,7 +68,7 @@ def _observe_pod(operation: Operation, node: Node, found: Object) -> None:
     phase, message, more = node_state.observe(found, operation.observed.reports.get(node["id"]))
     if node["type"] == "HTTP":
         (more.get("outputs") or {}).pop("exitCode", None)  # of a request that Argo's agent makes there is none
-        message = node_state.said_by_main(found) or message
+        message = node_state.main_message(found) or message
     finished = more.pop("finishedAt", None)
     node.update({key: value for key, value in more.items() if value})
     if phase in ENDED_PHASES:

@@ -106,7 +106,7 @@ def _carry_out_group(operation: Operation, group: Node, steps: list[Step], scope
         if skipped is not None and has_failed(skipped):
             nodes.mark(group, ERROR, skipped["message"])
             return
-        if name in operation.errors:  # what comes behind it does not begin
+        if name in operation.errors:  # what follows it does not begin
             message = f"step group deemed errored due to child {name} error: {operation.errors[name]}"
             nodes.mark(group, ERROR, message)
             return

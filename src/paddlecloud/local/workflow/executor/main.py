@@ -68,13 +68,13 @@ def _without_program(kind: str, orders: dict[str, Any]) -> int:
 
 
 def _step(orders: dict[str, Any], command: list[str], log: logs.Log | None) -> int:
-    from paddlecloud.local.workflow.executor import together
+    from paddlecloud.local.workflow.executor import container_dependencies
 
     if "beside" in orders:
-        return together.beside(command)
+        return container_dependencies.run_sidecar(command)
     program = _Program(orders, command, log)
     if "set" in orders or "sidecars" in orders:
-        return together.in_set(orders.get("set") or {"name": "main"}, program.run, program.save)
+        return container_dependencies.run_in_set(orders.get("set") or {"name": "main"}, program.run, program.save)
     return program.save(program.run())
 
 

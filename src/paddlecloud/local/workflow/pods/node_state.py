@@ -93,8 +93,8 @@ def ended_with_platform(pod: Object) -> bool:
     return not ended or ended.get("reason") in (SHUTDOWN_REASON, CONTAINER_UNKNOWN)
 
 
-def said_by_main(pod: Object) -> str:
-    """Why its executor ended it, in its own words."""
+def main_message(pod: Object) -> str:
+    """Why the executor of the main container failed the step: its own message."""
     ended = main_state(pod).get("terminated") or {}
     return executor.failure_in(ended.get("message") or "") if ended.get("exitCode") else ""
 

@@ -1,4 +1,4 @@
-"""The pod of a node, as its template, the workflow and patches of both want it. Pure.
+"""The pod of a node, made of its template, the workflow and the patches of both. Pure.
 
 What its state says of the node is in `node_state`, its containers are in `containers`.
 """

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.local.workflow.executor import together
+from paddlecloud.local.workflow.executor import container_dependencies
+from paddlecloud.local.workflow.executor.container_dependencies import run_in_set
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 
 ONE = """
 import sys
-from paddlecloud.local.workflow.executor import together
-together.SHARED = sys.argv[1]
-together.in_set({"name": "one"}, lambda: print("begun", flush=True) or sys.stdin.read() and 0 or 3)
+from paddlecloud.local.workflow.executor import container_dependencies
+container_dependencies.SHARED = sys.argv[1]
+container_dependencies.run_in_set({"name": "one"}, lambda: print("begun", flush=True) or sys.stdin.read() and 0 or 3)
 """
 
 
@@ -27,7 +28,7 @@ together.in_set({"name": "one"}, lambda: print("begun", flush=True) or sys.stdin
 def test_what_depends_on_a_container_that_failed_does_not_begin(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals | None, code: int
 ) -> None:
-    monkeypatch.setattr(together, "SHARED", str(tmp_path))
+    monkeypatch.setattr(container_dependencies, "SHARED", str(tmp_path))
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen([sys.executable, "-c", ONE, str(tmp_path)], **pipes) as one:  # type: ignore[call-overload]
         one.stdout.readline()
@@ -35,28 +36,29 @@ def test_what_depends_on_a_container_that_failed_does_not_begin(
             os.kill(one.pid, number)
         one.stdin.close()
         with pytest.raises(ExecutorError, match=f"container one, .* exit code {code}"):
-            together.in_set({"name": "two", "after": ["one"]}, lambda: 0)
+            run_in_set({"name": "two", "after": ["one"]}, lambda: 0)
     assert (tmp_path / "two.exit").read_text() == "64"
 
 
 @pytest.mark.timeout(30)
 def test_outputs_are_saved_when_every_container_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of the others depends on the container that saves them."""
-    monkeypatch.setattr(together, "SHARED", str(tmp_path))
+    monkeypatch.setattr(container_dependencies, "SHARED", str(tmp_path))
     made = tmp_path / "out"
     later = threading.Thread(
-        target=together.in_set, args=({"name": "later", "after": ["main"]}, lambda: made.write_text("x") and 0)
+        target=run_in_set,
+        args=({"name": "later", "after": ["main"]}, lambda: made.write_text("x") and 0),
     )
     later.start()
-    assert together.in_set({"name": "main", "others": ["later"]}, lambda: 0, lambda code: len(made.read_text())) == 1
+    assert run_in_set({"name": "main", "others": ["later"]}, lambda: 0, lambda code: len(made.read_text())) == 1
     later.join()
     assert (tmp_path / "main.exit").read_text() == "0"
 
 
 def test_a_container_that_fails_is_tried_again_after_its_pause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(together, "SHARED", str(tmp_path))
+    monkeypatch.setattr(container_dependencies, "SHARED", str(tmp_path))
     waited: list[float] = []
-    monkeypatch.setattr(together.time, "sleep", waited.append)
+    monkeypatch.setattr(container_dependencies.time, "sleep", waited.append)
     codes = iter([1, 1, 0])
-    assert together.in_set({"name": "one", "retries": 2, "pause": 90.0}, lambda: next(codes)) == 0
+    assert run_in_set({"name": "one", "retries": 2, "pause": 90.0}, lambda: next(codes)) == 0
     assert waited == [90.0, 90.0]

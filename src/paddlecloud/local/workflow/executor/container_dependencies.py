@@ -22,7 +22,9 @@ GRACE = 10.0
 """Seconds that a sidecar has after SIGTERM."""
 
 
-def in_set(order: dict[str, Any], program: Callable[[], int], save: Callable[[int], int] = lambda code: code) -> int:
+def run_in_set(
+    order: dict[str, Any], program: Callable[[], int], save: Callable[[int], int] = lambda code: code
+) -> int:
     """Run the program when the containers that it depends on have succeeded; others then read its exit code.
 
     `save` is called with it, and gives that of the step. Outputs may be made by any container: the one that saves them
@@ -90,7 +92,7 @@ def _wait_for(name: str) -> int:
     return code
 
 
-def beside(command: list[str]) -> int:
+def run_sidecar(command: list[str]) -> int:
     """A sidecar: it is ended when the main container is over, and what it returns then does not count."""
     child = programs.started(command)
     while (code := child.poll()) is None:
