@@ -25,7 +25,7 @@ from paddlecloud.pipelines.launchers import __main__ as edge
 from paddlecloud.pipelines.launchers import objects
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 
 
 def worker(command: str) -> str:
@@ -195,7 +195,7 @@ async def step(server: Target, run: str, *, lose_every: int = 0) -> AsyncIterato
         await client.close()
 
 
-def job(namespace: str, command: str, name: str = "work") -> Wanted:
+def job(namespace: str, command: str, name: str = "work") -> DesiredObject:
     made = objects.job(name, namespace, {"name": "main", "image": "busybox", "command": ["sh", "-c", command]}, "claim")
     made.body["spec"]["template"]["spec"] |= {"volumes": []}
     made.body["spec"]["template"]["spec"]["containers"][0].pop("volumeMounts")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Wanted(NamedTuple):
+class WantedFile(NamedTuple):
     path: str
     size: int
 
@@ -33,7 +33,7 @@ class Placement:
     left_out: list[str] = field(default_factory=list)
 
 
-def place(wanted: Sequence[Wanted], held: Mapping[str, Held], capacities: Sequence[float]) -> Placement:
+def place(wanted: Sequence[WantedFile], held: Mapping[str, Held], capacities: Sequence[float]) -> Placement:
     """`capacities` are bytes per level for everything we keep there; infinity where nothing limits it."""
     result = Placement()
     planned = {item.path for item in wanted}

@@ -18,7 +18,7 @@ from paddlecloud.cache.manifest import File, Manifest
 from paddlecloud.cache.nodecache import NodeCache
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.orders import Orders
-from paddlecloud.cache.placement import Wanted, place
+from paddlecloud.cache.placement import WantedFile, place
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.retained import note_source
 from paddlecloud.kube.sizes import binary_size
@@ -79,7 +79,7 @@ class LocalEngine:
         by_path = {file.path: file for file in wanted}
         held = self._cache.held(by_path)
         capacities = [self._cache.capacity(level, self._data) for level in range(len(self._cache.levels))]
-        placement = place([Wanted(file.path, file.size) for file in wanted], held, capacities)
+        placement = place([WantedFile(file.path, file.size) for file in wanted], held, capacities)
         task.progress.expect(sum(file.size for file in wanted), len(wanted))
         for path in by_path:
             if path in held:

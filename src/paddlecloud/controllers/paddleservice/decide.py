@@ -10,7 +10,7 @@ from paddlecloud.controllers.paddleservice import aliases, deployment, knative, 
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER
 from paddlecloud.controllers.paddleservice.observe import Observed, Parsed
 from paddlecloud.controllers.paddleservice.status import READY
-from paddlecloud.controllers.paddleservice.template import Wanted, folder_problem, wanted
+from paddlecloud.controllers.paddleservice.template import DesiredRevision, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.conditions import ConditionState, condition_in, condition_of
 from paddlecloud.kube.plan import Plan, PlannedEvent
@@ -52,7 +52,7 @@ def _refusal(service: Object, reason: str, message: str, now: float) -> Plan:
 
 
 def _on_knative(
-    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+    service: Object, settings: ServiceSettings, found: Mapping[str, DesiredRevision], observed: Observed, now: float
 ) -> Plan:
     plan = Plan()
     old = service.get("status") or {}
@@ -91,7 +91,7 @@ def _on_knative(
 
 
 def _situation(
-    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+    service: Object, settings: ServiceSettings, found: Mapping[str, DesiredRevision], observed: Observed, now: float
 ) -> traffic.Situation:
     old = service.get("status") or {}
     rollout, remembered = old.get("rollout") or {}, old.get("annotations") or {}
@@ -145,7 +145,7 @@ def _routes(kservice: Object | None) -> ConditionState:
 
 
 def _on_deployments(
-    service: Object, settings: ServiceSettings, found: Mapping[str, Wanted], observed: Observed, now: float
+    service: Object, settings: ServiceSettings, found: Mapping[str, DesiredRevision], observed: Observed, now: float
 ) -> Plan:
     plan = Plan()
     own, name = owner_reference(service), settings.name

@@ -13,7 +13,7 @@ from paddlecloud.api.names import ENDPOINT, REVISION, SERVICE
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
 from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
-from paddlecloud.controllers.paddleservice.template import Wanted
+from paddlecloud.controllers.paddleservice.template import DesiredRevision
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import DEPLOYMENTS, HORIZONTALPODAUTOSCALERS, SERVICES, Object
@@ -34,7 +34,7 @@ def apply_to_plan(
     owner: Object,
     reference: Object,
     settings: ServiceSettings,
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, DesiredRevision],
     seen: Observed,
 ) -> None:
     meta = owner["metadata"]
@@ -64,7 +64,7 @@ def replicas_of(settings: ServiceSettings, endpoint: str, default: Object | None
 
 
 def _bring_deployment(
-    plan: Plan, meta: Object, reference: Object, current: Object | None, wanted: Wanted, replicas: int
+    plan: Plan, meta: Object, reference: Object, current: Object | None, wanted: DesiredRevision, replicas: int
 ) -> None:
     name = name_of(meta["name"], wanted.endpoint)
     identity = {SERVICE: meta["name"], ENDPOINT: wanted.endpoint}

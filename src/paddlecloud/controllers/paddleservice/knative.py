@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
 from paddlecloud.controllers.paddleservice.observe import RevisionView
-from paddlecloud.controllers.paddleservice.template import Wanted
+from paddlecloud.controllers.paddleservice.template import DesiredRevision
 from paddlecloud.controllers.paddleservice.traffic import Shares
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import KNATIVE_REVISIONS, KNATIVE_SERVICES, Object
@@ -35,7 +35,7 @@ def apply_to_plan(
     owner: Object,
     reference: Object,
     kservice: Object | None,
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, DesiredRevision],
     revisions: Mapping[str, RevisionView],
     shares: Shares,
 ) -> None:
@@ -69,8 +69,8 @@ def apply_to_plan(
 
 
 def _next_template(
-    kservice: Object, wanted: Mapping[str, Wanted], revisions: Mapping[str, RevisionView]
-) -> Wanted | None:
+    kservice: Object, wanted: Mapping[str, DesiredRevision], revisions: Mapping[str, RevisionView]
+) -> DesiredRevision | None:
     """The template of a revision that is missing; else the default's, where nobody wants the present one any more.
 
     Knative makes a revision again that its template names, so one that is to go must not be named there. It takes a
@@ -88,7 +88,7 @@ def _next_template(
     return default._replace(spec=dict(revisions[default.name].spec))
 
 
-def _template(wanted: Wanted) -> Object:
+def _template(wanted: DesiredRevision) -> Object:
     return {
         "metadata": {"name": wanted.name, "labels": wanted.labels, "annotations": wanted.annotations},
         "spec": wanted.spec,

@@ -10,7 +10,7 @@ from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER, selector
 from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
-from paddlecloud.controllers.paddleservice.template import Wanted
+from paddlecloud.controllers.paddleservice.template import DesiredRevision
 from paddlecloud.controllers.paddleservice.traffic import TrafficSplit
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.conditions import ConditionState, dated, state_of
@@ -94,7 +94,7 @@ def _conditions(status: Object) -> Sequence[Object]:
 def status_of(
     service: Object,
     settings: ServiceSettings,
-    wanted: Mapping[str, Wanted],
+    wanted: Mapping[str, DesiredRevision],
     observed: Observed,
     split: TrafficSplit,
     *,
@@ -161,7 +161,7 @@ def _default(latest: str, views: Mapping[str, RevisionView], split: TrafficSplit
     return {**_endpoint(split.serving, views, split), **({"latest": latest} if latest != split.serving else {})}
 
 
-def _served(wanted: Mapping[str, Wanted], split: TrafficSplit) -> ConditionState:
+def _served(wanted: Mapping[str, DesiredRevision], split: TrafficSplit) -> ConditionState:
     if not split.went_back or split.step is None:
         return READY
     text = f"the roll-out of {wanted[DEFAULT].name} {split.step.message}; {split.serving} is served"
@@ -173,7 +173,7 @@ def _went_back_time(old: Object, split: TrafficSplit, now: float) -> str:
     return str((before and (old.get("rollout") or {}).get("wentBackTime")) or rfc3339(now))
 
 
-def _traffic(wanted: Mapping[str, Wanted], split: TrafficSplit) -> str:
+def _traffic(wanted: Mapping[str, DesiredRevision], split: TrafficSplit) -> str:
     """Of the default that serves, of the one that is being rolled out, and of the canary; the latter two if any."""
     latest = wanted[DEFAULT].name
     canary = split.shares.get(wanted[CANARY].name, 0) if CANARY in wanted else 0

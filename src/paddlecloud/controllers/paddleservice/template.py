@@ -53,7 +53,7 @@ class Site(NamedTuple):
         )
 
 
-class Wanted(NamedTuple):
+class DesiredRevision(NamedTuple):
     """One revision that should exist."""
 
     name: str
@@ -66,7 +66,7 @@ class Wanted(NamedTuple):
 
 def wanted(
     settings: ServiceSettings, site: Site, fingerprints: Mapping[str, str], *, retry: str = ""
-) -> dict[str, Wanted]:
+) -> dict[str, DesiredRevision]:
     """The revisions a service should have, by endpoint. Each request for a retry makes others of the same content."""
     found = {DEFAULT: settings.default, CANARY: settings.canary}
     return {
@@ -83,7 +83,7 @@ def _revision(
     own: EndpointSettings,
     fingerprints: Mapping[str, str],
     retry: str,
-) -> Wanted:
+) -> DesiredRevision:
     spec = _spec(settings, site, own)
     annotations = {**_scaling(settings), **({RETRY_AT: retry} if retry else {})}
     content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
@@ -91,7 +91,7 @@ def _revision(
     remarks = {SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)}
     if fingerprint := fingerprints.get(_node_folder(settings, own)):
         remarks[MODEL_FINGERPRINT] = fingerprint
-    return Wanted(
+    return DesiredRevision(
         name=revision_name(settings.name, endpoint, digest),
         endpoint=endpoint,
         labels={SERVICE: settings.name, ENDPOINT: endpoint, SERVICE_LABEL: settings.name},

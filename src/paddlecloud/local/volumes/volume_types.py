@@ -38,7 +38,7 @@ class Objects(object_volumes.Objects, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class VolumeRequest:
     """A volume that a pod asks for, and where the pod keeps what is its own of it."""
 
     volume: Object
@@ -56,7 +56,7 @@ class Wanted:
         return f"{self.pod['metadata']['uid']}/{self.volume['name']}"
 
 
-Provide = Callable[[Object, Wanted], Awaitable[Volume]]
+Provide = Callable[[Object, VolumeRequest], Awaitable[Volume]]
 """(source, for what) → the volume. Raises `VolumeError`."""
 
 
@@ -98,7 +98,7 @@ class VolumeManager:
         volumes: dict[str, Volume] = {}
         for volume in _volumes(pod):
             name = volume["name"]
-            wanted = Wanted(volume, pod, folder / name, pod_ip)
+            wanted = VolumeRequest(volume, pod, folder / name, pod_ip)
             try:
                 volumes[name] = await self._provide(volume, wanted)
             except ClaimNotBound:
@@ -111,7 +111,7 @@ class VolumeManager:
             volumes[TOKEN_VOLUME] = Volume(str(place), readonly=True, optional=True, everywhere=TOKEN_PATH)
         return PreparedVolumes(volumes, tuple(_in_memory(pod, folder)))
 
-    async def _provide(self, volume: Object, wanted: Wanted) -> Volume:
+    async def _provide(self, volume: Object, wanted: VolumeRequest) -> Volume:
         provided = await _provided(self._in_pods, volume, wanted)
         if provided is None:
             kinds = ", ".join(key for key in volume if key != "name")
@@ -126,7 +126,7 @@ class VolumeManager:
         """The pod is gone: the drivers unmount. Its directory is removed by its owner."""
         self._of_objects.forget(pod["metadata"]["uid"])
         for volume in _volumes(pod):
-            wanted = Wanted(volume, pod, folder / volume["name"], "")
+            wanted = VolumeRequest(volume, pod, folder / volume["name"], "")
             if csi := volume.get("csi"):
                 await self._of_drivers.unpublish(csi, pod, wanted.place, handle=wanted.handle)
             elif claim := volume.get("persistentVolumeClaim"):
@@ -142,30 +142,30 @@ class VolumeManager:
 
     # Sources
 
-    async def _empty_dir(self, _: Object, wanted: Wanted) -> Volume:
+    async def _empty_dir(self, _: Object, wanted: VolumeRequest) -> Volume:
         return Volume(str(await asyncio.to_thread(_make_empty_dir, wanted.place, wanted.pod)))
 
-    async def _host_path(self, source: Object, _: Wanted) -> Volume:
+    async def _host_path(self, source: Object, _: VolumeRequest) -> Volume:
         return Volume(str(await asyncio.to_thread(host_path, source["path"], source.get("type") or "")))
 
-    async def _nfs(self, source: Object, _: Wanted) -> Volume:
+    async def _nfs(self, source: Object, _: VolumeRequest) -> Volume:
         found = await asyncio.to_thread(shared_folder, self._shares, source)
         return Volume(str(found), readonly=bool(source.get("readOnly")))
 
-    async def _files(self, _: Object, wanted: Wanted) -> Volume:
+    async def _files(self, _: Object, wanted: VolumeRequest) -> Volume:
         await self._of_objects.write(wanted.volume, wanted.pod, wanted.place, pod_ip=wanted.pod_ip)
         # The token volume is the server's doing, not the pod's: a machine without namespaces does without.
         optional = wanted.volume["name"].startswith(f"{TOKEN_VOLUME}-")
         return Volume(str(wanted.place), readonly=True, optional=optional)
 
-    async def _inline_driver(self, source: Object, wanted: Wanted) -> Volume:
+    async def _inline_driver(self, source: Object, wanted: VolumeRequest) -> Volume:
         readonly = bool(source.get("readOnly"))
         found = await self._of_drivers.publish(
             source, wanted.pod, wanted.place, handle=wanted.handle, readonly=readonly
         )
         return Volume(str(found), readonly=readonly)
 
-    async def _claimed(self, source: Object, wanted: Wanted) -> Volume:
+    async def _claimed(self, source: Object, wanted: VolumeRequest) -> Volume:
         name, readonly = source["claimName"], bool(source.get("readOnly"))
         if await self._objects.claim(wanted.namespace, name) is None:
             raise ClaimNotBound(f'persistentvolumeclaim "{name}" not found')
@@ -191,7 +191,7 @@ class VolumeManager:
             raise VolumeError(f'persistentvolume "{bound["metadata"]["name"]}": {kinds} is not served here')
         return Volume(provided.path, readonly=readonly or provided.readonly)
 
-    async def _bound(self, wanted: Wanted, claim_name: str) -> Object | None:
+    async def _bound(self, wanted: VolumeRequest, claim_name: str) -> Object | None:
         claim = await self._objects.claim(wanted.namespace, claim_name)
         volume = ((claim or {}).get("spec") or {}).get("volumeName")
         if claim is None or not volume or (claim.get("status") or {}).get("phase") != "Bound":
@@ -205,7 +205,7 @@ class VolumeManager:
 _FOREIGN_SOURCES = ("iscsi", "cephfs", "rbd", "glusterfs", "fc", "awsElasticBlockStore", "gcePersistentDisk")
 
 
-async def _provided(table: Mapping[str, Provide], spec: Object, wanted: Wanted) -> Volume | None:
+async def _provided(table: Mapping[str, Provide], spec: Object, wanted: VolumeRequest) -> Volume | None:
     """By the first source that is known here; None without one."""
     for kind, provide in table.items():
         if (source := spec.get(kind)) is not None:

@@ -19,8 +19,8 @@ from paddlecloud.local.workflow.decision.locks import (
     MUTEX,
     SYNCHRONIZATION,
     Lock,
+    LockRequest,
     Locks,
-    Wanted,
     holdings,
     is_waiting,
     waits_for,
@@ -91,7 +91,7 @@ class LockTable:
             return holders, ahead
 
         @functools.cache
-        def lock(wanted: Wanted) -> Lock:
+        def lock(wanted: LockRequest) -> Lock:
             holders, ahead = others()
             limit = 1 if wanted.kind == MUTEX else self._limit(namespace, wanted)
             return Lock(limit, tuple(holders.get(wanted.name, ())), ahead[wanted.name])
@@ -126,7 +126,7 @@ class LockTable:
         current = self._cache.get(Key(meta["namespace"], meta["name"]))
         return current is not None and current["metadata"]["resourceVersion"] == meta["resourceVersion"]
 
-    def _limit(self, namespace: str, wanted: Wanted) -> int | None:
+    def _limit(self, namespace: str, wanted: LockRequest) -> int | None:
         name, key = wanted.config_map or ("", "")
         take_work(_READ)
         text = self._config_map(namespace, name, key)

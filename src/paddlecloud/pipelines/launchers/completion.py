@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
+from paddlecloud.kube.conditions import condition_of, has_condition
 from paddlecloud.kube.resource import Object
 
 
@@ -37,17 +38,18 @@ def by_phase(done: Collection[str], failed: Collection[str]) -> CompletionCheck:
 
 def job(obj: Object) -> Completion | None:
     """Of batch/v1."""
-    if (failed := condition(obj, "Failed")) is not None:
+    if has_condition(obj, "Failed"):
+        failed = condition_of(obj, "Failed") or {}
         return Completion(False, str(failed.get("message") or failed.get("reason") or "Failed"))
-    return Completion(True) if condition(obj, "Complete") is not None else None
+    return Completion(True) if has_condition(obj, "Complete") else None
 
 
 def deployment(obj: Object) -> Completion | None:
     """As `kubectl rollout status`: all pods are of the newest template and available."""
     if not is_current(obj):
         return None
-    late = condition(obj, "Progressing", status="False")
-    if late is not None and late.get("reason") == "ProgressDeadlineExceeded":
+    late = condition_of(obj, "Progressing") or {}
+    if late.get("status") == "False" and late.get("reason") == "ProgressDeadlineExceeded":
         return Completion(False, str(late.get("message") or "its pods did not become available in time"))
     status, wanted = obj.get("status") or {}, int((obj.get("spec") or {}).get("replicas", 1))
     updated, available = int(status.get("updatedReplicas") or 0), int(status.get("availableReplicas") or 0)
@@ -56,7 +58,7 @@ def deployment(obj: Object) -> Completion | None:
 
 
 def paddle_service(obj: Object) -> Completion | None:
-    if not is_current(obj) or condition(obj, "Ready") is None:
+    if not is_current(obj) or not has_condition(obj, "Ready"):
         return None
     return Completion(True, str((obj.get("status") or {}).get("url") or ""))
 
@@ -73,18 +75,11 @@ def is_current(obj: Object) -> bool:
     return observed is None or int(observed) >= int(obj["metadata"].get("generation") or 0)
 
 
-def condition(obj: Object, kind: str, *, status: str = "True") -> Object | None:
-    for one in (obj.get("status") or {}).get("conditions") or ():
-        if one.get("type") == kind and one.get("status") == status:
-            return dict(one)
-    return None
-
-
 def progress(obj: Object) -> str:
     """One line about where an object is, for the step's log; empty before it says anything."""
     status = obj.get("status") or {}
     said = [str(status[name]) for name in ("phase", "message") if status.get(name)]
     if not said:
-        open_ = condition(obj, "Ready", status="False") or condition(obj, "Ready", status="Unknown") or {}
-        said = [str(open_[name]) for name in ("reason", "message") if open_.get(name)]
+        ready = {} if has_condition(obj, "Ready") else condition_of(obj, "Ready") or {}
+        said = [str(ready[name]) for name in ("reason", "message") if ready.get(name)]
     return ": ".join(dict.fromkeys(said))

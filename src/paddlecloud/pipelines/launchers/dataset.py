@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 
 SET = "data-center"
 
@@ -38,12 +38,12 @@ async def run(step: Step, values: Values) -> dict[str, str]:
     return {"dataset": name}
 
 
-def sample_set(values: Values) -> Wanted:
+def sample_set(values: Values) -> DesiredObject:
     spec = {"partitions": values.number("partitions"), "noSync": True, "secretRef": {"name": SET}}
-    return Wanted(body(names.SAMPLESET, SET, values.text("namespace"), spec), completion.SAMPLESET, shared=True)
+    return DesiredObject(body(names.SAMPLESET, SET, values.text("namespace"), spec), completion.SAMPLESET, shared=True)
 
 
-def sync_job(values: Values) -> Wanted:
+def sync_job(values: Values) -> DesiredObject:
     name = values.text("name")
     spec = {
         "type": "sync",
@@ -53,10 +53,10 @@ def sync_job(values: Values) -> Wanted:
     return sample_job(f"{name}-sync", values.text("namespace"), spec)
 
 
-def warmup_job(name: str, namespace: str) -> Wanted:
+def warmup_job(name: str, namespace: str) -> DesiredObject:
     return sample_job(f"{name}-warmup", namespace, {"type": "warmup", "warmupOptions": {"paths": [name]}})
 
 
-def sample_job(name: str, namespace: str, spec: dict[str, Any]) -> Wanted:
+def sample_job(name: str, namespace: str, spec: dict[str, Any]) -> DesiredObject:
     made: Object = body(names.SAMPLEJOB, name, namespace, {"sampleSetRef": {"name": SET}, **spec})
-    return Wanted(made, completion.SAMPLEJOB, once=True)
+    return DesiredObject(made, completion.SAMPLEJOB, once=True)

@@ -14,7 +14,7 @@ from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import body
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 
 
 async def sampleset(step: Step, values: Values) -> dict[str, str]:
@@ -27,7 +27,9 @@ async def sampleset(step: Step, values: Values) -> dict[str, str]:
         "cache": values.json("cache"),
         "nodeAffinity": values.json("node_affinity"),
     }
-    await step.carry_out(values.text("action"), Wanted(_body(names.SAMPLESET, values, spec), completion.SAMPLESET))
+    await step.carry_out(
+        values.text("action"), DesiredObject(_body(names.SAMPLESET, values, spec), completion.SAMPLESET)
+    )
     return {}
 
 
@@ -39,7 +41,9 @@ async def samplejob(step: Step, values: Values) -> dict[str, str]:
         "terminate": values.switch("terminate") or None,
         **(values.json("job_options") or {}),
     }
-    return await _job(step, values, Wanted(_body(names.SAMPLEJOB, values, spec), completion.SAMPLEJOB, once=True))
+    return await _job(
+        step, values, DesiredObject(_body(names.SAMPLEJOB, values, spec), completion.SAMPLEJOB, once=True)
+    )
 
 
 async def paddlejob(step: Step, values: Values) -> dict[str, str]:
@@ -55,7 +59,7 @@ async def paddlejob(step: Step, values: Values) -> dict[str, str]:
         "elastic": values.number("elastic") if values.number("elastic") > 0 else None,
     }
     selector = f"{names.JOB_LABEL}={values.text('name')}"
-    wanted = Wanted(_body(names.PADDLEJOB, values, spec), completion.PADDLEJOB, pods=selector, once=True)
+    wanted = DesiredObject(_body(names.PADDLEJOB, values, spec), completion.PADDLEJOB, pods=selector, once=True)
     return await _job(step, values, wanted)
 
 
@@ -79,12 +83,12 @@ async def elasticserving(step: Step, values: Values) -> dict[str, str]:
     return {"output_path": json.dumps(ready or {})}
 
 
-def paddle_service(made: dict[str, Any]) -> Wanted:
+def paddle_service(made: dict[str, Any]) -> DesiredObject:
     selector = f"{names.SERVICE_LABEL}={made['metadata']['name']}"
-    return Wanted(made, completion.paddle_service, pods=selector)
+    return DesiredObject(made, completion.paddle_service, pods=selector)
 
 
-async def _job(step: Step, values: Values, wanted: Wanted) -> dict[str, str]:
+async def _job(step: Step, values: Values, wanted: DesiredObject) -> dict[str, str]:
     await step.carry_out(values.text("action"), wanted)
     if values.switch("delete_after_done") and values.text("action") != "delete":
         await step.remove(wanted)

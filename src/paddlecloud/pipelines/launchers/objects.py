@@ -9,7 +9,7 @@ from paddlecloud.api.names import KindName
 from paddlecloud.kube.resource import DEPLOYMENTS, JOBS, Object
 from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.failures import StepFailed
-from paddlecloud.pipelines.launchers.step import Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject
 
 TASK_VOLUME = "task-volume"
 TASK_CENTER = "/mnt/task-center"
@@ -30,7 +30,7 @@ def task_volume(claim: str) -> Object:
     return {"name": TASK_VOLUME, "persistentVolumeClaim": {"claimName": claim}}
 
 
-def job(name: str, namespace: str, container: Object, claim: str) -> Wanted:
+def job(name: str, namespace: str, container: Object, claim: str) -> DesiredObject:
     """A batch/v1 Job whose one container has the shared volume; it is tried twice."""
     mounted = {**container, "volumeMounts": [{"name": TASK_VOLUME, "mountPath": TASK_CENTER}]}
     pod = {"restartPolicy": "Never", "containers": [mounted], "volumes": [task_volume(claim)]}
@@ -40,10 +40,10 @@ def job(name: str, namespace: str, container: Object, claim: str) -> Wanted:
         "metadata": {"name": name, "namespace": namespace},
         "spec": {"backoffLimit": 1, "template": {"spec": pod}},
     }
-    return Wanted(made, completion.job, pods=f"job-name={name}", once=True)
+    return DesiredObject(made, completion.job, pods=f"job-name={name}", once=True)
 
 
-def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -> Wanted:
+def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -> DesiredObject:
     made = {
         "apiVersion": DEPLOYMENTS.api_version,
         "kind": DEPLOYMENTS.kind,
@@ -55,7 +55,7 @@ def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
     }
-    return Wanted(made, completion.deployment, pods=",".join(f"{key}={value}" for key, value in labels.items()))
+    return DesiredObject(made, completion.deployment, pods=",".join(f"{key}={value}" for key, value in labels.items()))
 
 
 def check_folder_name(flag: str, name: str) -> None:

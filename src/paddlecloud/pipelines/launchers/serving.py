@@ -16,7 +16,7 @@ from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.object_launchers import paddle_service
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name, image_parts
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 from paddlecloud.pipelines.launchers.uploads import SECRETS, key_variables
 from paddlecloud.storage.credentials import from_values
 
@@ -40,7 +40,7 @@ async def run(step: Step, values: Values) -> dict[str, str]:
     return {"url": url}
 
 
-def service(values: Values, *, digest: str, secret: str) -> Wanted:
+def service(values: Values, *, digest: str, secret: str) -> DesiredObject:
     image, tag = image_parts(values.text("image"))
     model, port = values.text("model_name"), values.number("port")
     url = model_store.uri(values.text("endpoint"), model, values.text("model_version"))

@@ -61,7 +61,7 @@ class Started(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wanted:
+class DesiredObject:
     """An object and what a step does about it."""
 
     body: Object
@@ -86,14 +86,14 @@ class Step:
     def report(self, text: str) -> None:
         self._report(text)
 
-    async def carry_out(self, action: str, wanted: Wanted) -> Object | None:
+    async def carry_out(self, action: str, wanted: DesiredObject) -> Object | None:
         """The object once its check found it done, or None after a deletion. Raises `StepFailed`."""
         if action == "delete":
             await self.remove(wanted)
             return None
         return await self.wait(wanted, await self.ensure(action, wanted))
 
-    async def ensure(self, action: str, wanted: Wanted) -> Object:
+    async def ensure(self, action: str, wanted: DesiredObject) -> Object:
         """The object as the action leaves it, without waiting for more."""
         if action not in ACTIONS:
             raise StepFailed(f"action: {action!r} is none of {', '.join(ACTIONS)}")
@@ -110,7 +110,7 @@ class Step:
         self.report(f"{place}: applied to the existing one")
         return await self._apply(place, body)
 
-    async def wait(self, wanted: Wanted, current: Object) -> Object:
+    async def wait(self, wanted: DesiredObject, current: Object) -> Object:
         """Until it is done or failed; meanwhile its progress and the log of its pods go to the step's log."""
         place, uid = place_of(wanted.body), str(current["metadata"]["uid"])
         logs = PodLogs(self.client, place.namespace, wanted.pods, self._report) if wanted.pods else None
@@ -136,7 +136,7 @@ class Step:
                 await logs.close(drain=drain)
         raise AssertionError("states never end")
 
-    async def remove(self, wanted: Wanted) -> None:
+    async def remove(self, wanted: DesiredObject) -> None:
         """Delete it and wait until it is gone; one that is not there is gone already."""
         place = place_of(wanted.body)
         existing = await self._find(place)
@@ -145,10 +145,10 @@ class Step:
             return
         await self._delete(place, existing)
 
-    async def exists(self, wanted: Wanted) -> bool:
+    async def exists(self, wanted: DesiredObject) -> bool:
         return await self._find(place_of(wanted.body)) is not None
 
-    async def served(self, wanted: Wanted) -> Wanted:
+    async def served(self, wanted: DesiredObject) -> DesiredObject:
         """A PaddleService under the one of its two groups that the cluster serves, or that has it already."""
         earlier = {**wanted.body, "apiVersion": names.EARLIER_PADDLESERVICE.api_version}
         if not await self._serves(wanted.body["apiVersion"]):
@@ -192,7 +192,7 @@ class Step:
 
     # The single requests
 
-    async def _create(self, place: Place, body: Object, wanted: Wanted) -> Object:
+    async def _create(self, place: Place, body: Object, wanted: DesiredObject) -> Object:
         try:
             if wanted.once:
                 made = await self._retrying(lambda: self.client.create(place.resource, body, namespace=place.namespace))
@@ -222,7 +222,7 @@ class Step:
         )
 
     async def _adopt_or_replace(
-        self, action: str, place: Place, existing: Object, body: Object, wanted: Wanted
+        self, action: str, place: Place, existing: Object, body: Object, wanted: DesiredObject
     ) -> Object:
         completion = wanted.check(existing)
         failed = completion is not None and not completion.done

@@ -13,7 +13,7 @@ from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.dataset import SET
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 
 PACKER = "registry.baidubce.com/paddleflow-public/serving:v0.6.2"
 """With the converter of Paddle Serving."""
@@ -36,7 +36,7 @@ async def run(step: Step, values: Values) -> dict[str, str]:
     return {"model_path": f"{TASK_CENTER}/{name}.tar.gz" if values.switch("need_convert") else ""}
 
 
-async def _wait_for_board(step: Step, wanted: Wanted, current: Object) -> None:
+async def _wait_for_board(step: Step, wanted: DesiredObject, current: Object) -> None:
     """A VisualDL that fails does not fail the training."""
     try:
         await step.wait(wanted, current)
@@ -44,7 +44,7 @@ async def _wait_for_board(step: Step, wanted: Wanted, current: Object) -> None:
         step.report(f"warning: {error}; the trained model is not affected")
 
 
-def plan(values: Values) -> tuple[list[Wanted], list[Wanted]]:
+def plan(values: Values) -> tuple[list[DesiredObject], list[DesiredObject]]:
     """The stages in their order, and VisualDL's objects. Refuses what cannot work before anything starts."""
     name, namespace, claim = values.text("name"), values.text("namespace"), values.text("pvc_name")
     check_folder_name("name", name)
@@ -79,7 +79,7 @@ def _training(values: Values) -> suites.Training:
     )
 
 
-def paddle_job(values: Values, command: str) -> Wanted:
+def paddle_job(values: Values, command: str) -> DesiredObject:
     name, image = values.text("name"), values.text("image")
     worker = _container(name, image, command, _limits(values.number("gpu_per_node")))
     worker["volumeMounts"] = [
@@ -103,10 +103,10 @@ def paddle_job(values: Values, command: str) -> Wanted:
         pod = {"containers": [server], "volumes": [task_volume(values.text("pvc_name"))]}
         spec["ps"] = {"replicas": servers, "template": {"spec": pod}}
     made = body(names.PADDLEJOB, name, values.text("namespace"), spec)
-    return Wanted(made, completion.PADDLEJOB, pods=f"{names.JOB_LABEL}={name}", once=True)
+    return DesiredObject(made, completion.PADDLEJOB, pods=f"{names.JOB_LABEL}={name}", once=True)
 
 
-def _board(name: str, namespace: str, claim: str) -> list[Wanted]:
+def _board(name: str, namespace: str, claim: str) -> list[DesiredObject]:
     board = f"{name}-visualdl"
     server = visualdl.server(
         board,

@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import SERVICES, Object
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.completion import Completion
 from paddlecloud.pipelines.launchers.objects import TASK_VOLUME, deployment, task_volume
-from paddlecloud.pipelines.launchers.step import Step, Wanted
+from paddlecloud.pipelines.launchers.step import DesiredObject, Step
 
 IMAGE = f"paddlecloud/visualdl:{__version__}"
 PORT = 8040
@@ -50,7 +50,7 @@ def flags(values: Values) -> list[str]:
 
 def server(
     name: str, namespace: str, *, claim: str, mount_path: str, logdirs: list[str], flags: list[str], port: int
-) -> Wanted:
+) -> DesiredObject:
     container = {
         "name": "visualdl",
         "image": IMAGE,
@@ -64,11 +64,11 @@ def server(
     return deployment(name, namespace, {"visualdl": name}, pod)
 
 
-def service(name: str, namespace: str, port: int) -> Wanted:
+def service(name: str, namespace: str, port: int) -> DesiredObject:
     made: Object = {
         "apiVersion": SERVICES.api_version,
         "kind": SERVICES.kind,
         "metadata": {"name": name, "namespace": namespace, "labels": {"visualdl": name}},
         "spec": {"selector": {"visualdl": name}, "ports": [{"name": "http", "port": port, "targetPort": port}]},
     }
-    return Wanted(made, lambda _: Completion(True))
+    return DesiredObject(made, lambda _: Completion(True))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from paddlecloud.api.conditions import condition_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.pipelines import names
@@ -166,8 +167,7 @@ def _timing(pod: Object | None) -> Timing:
     if pod is None:
         return Timing()
     created = str(pod["metadata"].get("creationTimestamp") or "")
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    scheduled = next((str(c.get("lastTransitionTime")) for c in conditions if c.get("type") == "PodScheduled"), "")
+    scheduled = str((condition_of(pod, "PodScheduled") or {}).get("lastTransitionTime") or "")
     state = _container(pod).get("state") or {}
     begun = state.get("terminated") or state.get("running") or {}
     began, ended = str(begun.get("startedAt") or ""), str(begun.get("finishedAt") or "")

@@ -12,7 +12,7 @@ import pytest
 from paddlecloud.kube.cache import Cache
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.workflow.decision.locks import Wanted, holdings
+from paddlecloud.local.workflow.decision.locks import LockRequest, holdings
 from paddlecloud.local.workflow.lock_table import INDEX, LockTable, index, may_wake_others
 from unit.local.workflow.simulation import OVER, Simulation, workflow
 from unit.local.workflow.validation.test_validation import judged, spec
@@ -243,6 +243,6 @@ def test_statuses_with_very_many_locks_are_not_read_on_the_event_loop() -> None:
     Counted.reads = 0
     _, lock = table.observed(workflow(WHOLE))
     assert Counted.reads == 0
-    assert lock(Wanted("semaphore", "default/ConfigMap/c/7", ("c", "7"))).holders == tuple(
+    assert lock(LockRequest("semaphore", "default/ConfigMap/c/7", ("c", "7"))).holders == tuple(
         f"default/other{number}" for number in range(20)
     )

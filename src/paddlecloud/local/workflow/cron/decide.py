@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
+from paddlecloud.kube.conditions import without_condition
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timetable import Timetable, timetable
@@ -180,7 +181,7 @@ class _Pass:
     # What is written
 
     def _condition(self, kind: str, message: str) -> None:
-        self.conditions = [each for each in self.conditions if each.get("type") != kind]
+        self.conditions = without_condition(self.conditions, kind)
         if message:
             self.conditions.append({"type": kind, "status": "True", "message": message})
 

@@ -20,7 +20,7 @@ SYNCHRONIZATION = "synchronization"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LockRequest:
     """`name` is as Argo writes it: `default/Mutex/NAME`, `default/ConfigMap/NAME/KEY`."""
 
     kind: str
@@ -42,27 +42,27 @@ class Lock:
     ahead: int = 0
 
 
-Locks = Callable[[Wanted], Lock]
+Locks = Callable[[LockRequest], Lock]
 
 
-def wanted(synchronization: Mapping[str, Any], namespace: str) -> list[Wanted]:
+def wanted(synchronization: Mapping[str, Any], namespace: str) -> list[LockRequest]:
     mutexes = [*_one(synchronization.get("mutex")), *(synchronization.get("mutexes") or ())]
     semaphores = [*_one(synchronization.get("semaphore")), *(synchronization.get("semaphores") or ())]
     made = [_mutex(each, namespace) for each in mutexes]
     for each in semaphores:
         if database := each.get("database"):
-            made.append(Wanted(SEMAPHORE, f"{namespace}/Database/{database.get('key', '')}", of_database=True))
+            made.append(LockRequest(SEMAPHORE, f"{namespace}/Database/{database.get('key', '')}", of_database=True))
             continue
         reference = each["configMapKeyRef"]
         name, key = str(reference["name"]), str(reference["key"])
-        made.append(Wanted(SEMAPHORE, f"{namespace}/ConfigMap/{name}/{key}", (name, key)))
+        made.append(LockRequest(SEMAPHORE, f"{namespace}/ConfigMap/{name}/{key}", (name, key)))
     return list(dict.fromkeys(made))
 
 
-def _mutex(mutex: Mapping[str, Any], namespace: str) -> Wanted:
+def _mutex(mutex: Mapping[str, Any], namespace: str) -> LockRequest:
     if mutex.get("database"):
-        return Wanted(MUTEX, f"{namespace}/Database/{mutex['name']}", of_database=True)
-    return Wanted(MUTEX, f"{namespace}/Mutex/{mutex['name']}")
+        return LockRequest(MUTEX, f"{namespace}/Database/{mutex['name']}", of_database=True)
+    return LockRequest(MUTEX, f"{namespace}/Mutex/{mutex['name']}")
 
 
 def _one(value: Any) -> list[Any]:
@@ -112,7 +112,7 @@ class Holding:
         self._held: dict[str, list[str]] = {
             name: [each for each in dict.fromkeys(holders) if self._is_alive(each)] for name, holders in stored.items()
         }
-        self._waiting: dict[Wanted, Lock] = {}
+        self._waiting: dict[LockRequest, Lock] = {}
 
     def _is_alive(self, holder: str) -> bool:
         if holder == self._self:
