@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from harness import need
-from paddlecloud.kube.resource import CONFIGMAPS, SECRETS, SERVICEACCOUNTS, SERVICES
+from paddlecloud.kube.resource import CONFIGMAPS, INGRESSES, SECRETS, SERVICEACCOUNTS, SERVICES
 
 from .world import DEPLOYMENTS, ScratchNamespace
 
@@ -61,6 +61,7 @@ def test_the_life_of_a_release(here: ScratchNamespace, helm: Helm) -> None:
     assert here.get(CONFIGMAPS, "demo")["data"]["leases"] == "true"
     assert here.get(CONFIGMAPS, "demo-hook")["data"] == {"revision": "1"}
     assert here.get(DEPLOYMENTS, "demo")["metadata"]["labels"] == {"app.kubernetes.io/managed-by": "Helm"}
+    assert here.get(INGRESSES, "demo")["spec"]["rules"][0]["host"] == "demo.example.org"
     address = here.get(SERVICES, "demo")["spec"]["clusterIP"]
 
     helm("upgrade", "demo", str(CHART), "--set", "greeting=good day")
@@ -78,7 +79,8 @@ def test_the_life_of_a_release(here: ScratchNamespace, helm: Helm) -> None:
     ]
 
     assert 'release "demo" uninstalled' in helm("uninstall", "demo", "--wait").stdout
-    assert here.names(DEPLOYMENTS) == here.names(SERVICES) == here.names(SECRETS) == []
+    for resource in (DEPLOYMENTS, SERVICES, INGRESSES, SECRETS):
+        assert here.names(resource) == []
     assert here.names(CONFIGMAPS) == ["demo-hook"]
 
 
