@@ -109,6 +109,7 @@ def test_create_roles_and_bindings(here: ScratchNamespace, kubectl: Kubectl) -> 
         ["create", "job", "x", "--image=registry.example/none:1", "--dry-run=server"],
         ["create", "quota", "x", "--hard=pods=10"],
         ["create", "poddisruptionbudget", "x", "--selector=a=b", "--min-available=1"],
+        ["create", "ingress", "x", "--rule=a.example.org/*=web:80,tls=keys"],
         ["create", "priorityclass", "x", "--value=10", "--dry-run=server"],
         ["create", "clusterrole", "x", "--verb=get", "--resource=pods", "--dry-run=server"],
         ["create", "clusterrolebinding", "x", "--clusterrole=view", "--user=u", "--dry-run=server"],
