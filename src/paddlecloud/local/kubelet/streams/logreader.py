@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,14 +29,38 @@ class LogOptions:
     """`All`, `Stdout` or `Stderr`."""
 
 
-def segments(path: Path) -> list[Path]:
-    """The files of one container run, oldest first."""
-    rotated = []
-    number = 1
-    while (older := path.with_name(f"{path.name}.{number}")).exists():
-        rotated.append(older)
+@dataclass(slots=True)
+class Segment:
+    """One of the files of a log, open: a rotation renames it, or removes its name, under the reader."""
+
+    fd: int
+    inode: int
+    size: int
+    """When it was opened."""
+
+
+def open_segments(path: Path) -> list[Segment]:
+    """The files of one container run, oldest first, opened from the newest to the oldest.
+
+    In that order a rotation meanwhile shows a file twice and hides none. It has one number missing at a time.
+    """
+    found: list[Segment] = []
+    number = missing = 0
+    while missing < 2:
+        name = path.with_name(f"{path.name}.{number}") if number else path
         number += 1
-    return [*reversed(rotated), *([path] if path.exists() else [])]
+        try:
+            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            missing += 1
+            continue
+        missing = 0
+        state = os.fstat(fd)
+        if found and found[-1].inode == state.st_ino:
+            os.close(fd)
+        else:
+            found.append(Segment(fd, state.st_ino, state.st_size))
+    return found[::-1]
 
 
 class Formatter:
@@ -71,29 +95,30 @@ class Formatter:
         return data
 
 
-def tail_position(path: Path, count: int) -> tuple[list[Path], int]:
-    """The segments that hold the last `count` lines, and where in the first of them they begin."""
-    chosen: list[Path] = []
-    for segment in reversed(segments(path)):
-        chosen.insert(0, segment)
-        offset, found = _last_lines(segment, count)
-        if found >= count:
-            return chosen, offset
+def _seek_tail(files: list[Segment], count: int) -> list[Segment]:
+    """The files that hold the last `count` lines, the first of them at the place where these begin."""
+    for index in range(len(files) - 1, -1, -1):
+        offset, found = _last_lines(files[index], count)
         count -= found
-    return chosen, 0
+        if count <= 0:
+            os.lseek(files[index].fd, offset, os.SEEK_SET)
+            return files[index:]
+    return files
 
 
-def _last_lines(segment: Path, count: int) -> tuple[int, int]:
+def _last_lines(segment: Segment, count: int) -> tuple[int, int]:
     """Offset of the last `count` whole lines in a file, and how many there are (pieces of one line count as one)."""
     if count <= 0:
-        return segment.stat().st_size, 0
-    with segment.open("rb") as handle:
+        return segment.size, 0
+    with open(segment.fd, "rb", closefd=False) as handle:
         starts = [0]
         position = 0
-        for line in handle:
+        while position < segment.size:  # and not to its end, which a program may move faster than lines are counted
+            line = handle.readline()
             position += len(line)
             if line.split(b" ", 3)[2:3] == [b"F"]:
                 starts.append(position)
+    os.lseek(segment.fd, 0, os.SEEK_SET)
     if starts[-1] == position and len(starts) > 1:
         starts.pop()
     wanted = starts[-count:]
@@ -103,23 +128,24 @@ def _last_lines(segment: Path, count: int) -> tuple[int, int]:
 def read_end(path: Path, limit: int) -> bytes:
     """What the container printed last, as much as `limit` bytes of its log hold. No more is read."""
     pieces: list[bytes] = []
-    for segment in reversed(segments(path)):
-        with segment.open("rb") as handle:
-            size = os.fstat(handle.fileno()).st_size
-            handle.seek(max(0, size - limit - 1))
-            piece = handle.read(limit + 1)
-        whole = piece if size <= limit else piece.partition(b"\n")[2]  # from the first line that is not cut
+    files = open_segments(path)
+    for segment in reversed(files):
+        piece = os.pread(segment.fd, limit + 1, max(0, segment.size - limit - 1))
+        whole = piece if segment.size <= limit else piece.partition(b"\n")[2]  # from the first line that is not cut
         pieces.insert(0, whole)
         limit -= len(piece)
         if limit <= 0:
             break
+    _close(files)
     return Formatter(LogOptions()).format(b"".join(pieces).split(b"\n")[:-1])
 
 
-def _blocks(fd: int, start: bytes = b"") -> Iterator[list[bytes]]:
-    """Whole lines of the rest of a file; an unfinished one at its end is left for the next reader."""
-    rest = start
-    while block := os.read(fd, BLOCK):
+def _blocks(fd: int, until: int | None = None) -> Iterator[list[bytes]]:
+    """Whole lines of the rest of a file, or of it up to `until`; an unfinished one is left for the next reader."""
+    rest = b""
+    left = until - os.lseek(fd, 0, os.SEEK_CUR) if until is not None else BLOCK
+    while left > 0 and (block := os.read(fd, min(BLOCK, left))):
+        left -= len(block) if until is not None else 0
         *lines, rest = (rest + block).split(b"\n")
         if lines:
             yield lines
@@ -130,12 +156,13 @@ def _blocks(fd: int, start: bytes = b"") -> Iterator[list[bytes]]:
 async def read_log(
     path: Path, options: LogOptions, *, pod_dir: Path, ended: Callable[[], bool]
 ) -> AsyncIterator[bytes]:
-    """The log of one container run. With `follow` it goes on until `ended` says that nothing more will come.
+    """The log of one container run: what it holds now. With `follow` it goes on until `ended` says that nothing more
+    will come.
 
     `ended` is asked after every change in the pod directory.
     """
     if not options.follow:
-        async for data in _follow(path, options, None, lambda: True):
+        async for data in _read_now(path, options):
             yield data
         return
     watch = Watch(str(pod_dir), str(path.parent))
@@ -146,61 +173,83 @@ async def read_log(
         watch.close()
 
 
-def _open_first(path: Path, tail: int | None) -> int | None:
-    """The file to begin with, open where to begin."""
-    files, offset = (segments(path), 0) if tail is None else tail_position(path, tail)
-    if not files:
-        return None
-    fd = os.open(files[0], os.O_RDONLY | os.O_CLOEXEC)
-    os.lseek(fd, offset, os.SEEK_SET)
-    return fd
+async def _open_first(path: Path, tail: int | None) -> list[Segment]:
+    """The files to read, the first of them at the place where to begin. Lines are counted in a thread: a log has a
+    million of them."""
+    files = open_segments(path)
+    if tail is None:
+        return files
+    if tail == 0:  # no lines to count; and who asked for what comes from now on must miss nothing
+        chosen = _seek_tail(files, 0)
+    else:
+        counting = asyncio.ensure_future(asyncio.to_thread(_seek_tail, files, tail))
+        try:
+            chosen = await asyncio.shield(counting)
+        except BaseException:
+            counting.add_done_callback(lambda _: _close(files))  # a thread is not cancelled: it reads them to its end
+            raise
+    _close(files[: len(files) - len(chosen)])
+    return chosen
 
 
-async def _follow(
-    path: Path, options: LogOptions, watch: Watch | None, ended: Callable[[], bool]
-) -> AsyncIterator[bytes]:
-    """Without a `watch` it must have ended. Lines are counted in a thread, and others are served between blocks: a log
-    has a million lines, of which none may be asked for."""
+def _close(files: Iterable[Segment]) -> None:
+    for segment in files:
+        os.close(segment.fd)
+
+
+async def _read_now(path: Path, options: LogOptions) -> AsyncIterator[bytes]:
+    """To where the log ended when it was asked for: a program that prints faster than it is read has no other end."""
     formatter = Formatter(options)
     slice_ = TimeSlice()
-    fd: int | None = None
+    files = await _open_first(path, options.tail)
     try:
-        if not options.tail:  # no lines to count; and who asked for what comes from now on must miss nothing
-            fd = _open_first(path, options.tail)
-        else:
-            fd = await asyncio.to_thread(_open_first, path, options.tail)
+        for segment in files:
+            for block in _blocks(segment.fd, segment.size):
+                if data := formatter.format(block):
+                    yield data
+                if formatter.full:
+                    return
+                await slice_.checkpoint()
+    finally:
+        _close(files)
+
+
+async def _follow(path: Path, options: LogOptions, watch: Watch, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
+    """Others are served between blocks."""
+    formatter = Formatter(options)
+    slice_ = TimeSlice()
+    files = await _open_first(path, options.tail)
+    try:
         while True:
             last = ended()  # asked before reading: what was written before the end is read after it
             while True:
-                if fd is not None:
-                    for block in _blocks(fd):
+                newer = _newer_segments(
+                    path, files
+                )  # before reading: what follows a file in a newer one is read after it
+                files += newer
+                for segment in files:
+                    for block in _blocks(segment.fd):
                         if data := formatter.format(block):
                             yield data
                         if formatter.full:
                             return
                         await slice_.checkpoint()
-                newer = _next_segment(path, fd)
-                if newer is None:
+                _close(files[:-1])
+                del files[:-1]
+                if not newer:
                     break
-                if fd is not None:
-                    os.close(fd)
-                fd = os.open(newer, os.O_RDONLY | os.O_CLOEXEC)
-            if last or watch is None:
+            if last:
                 return
             watch.add(str(path.parent))  # the container may not have run when the reader came
             await watch.wait()
     finally:
-        if fd is not None:
-            os.close(fd)
+        _close(files)
 
 
-def _next_segment(path: Path, fd: int | None) -> Path | None:
-    """The file that follows the open one; rotation renames files, so files are identified by inode."""
-    files = segments(path)
-    if fd is None:
-        return files[0] if files else None
-    inode = os.fstat(fd).st_ino
-    for number, segment in enumerate(files):
-        if segment.stat().st_ino == inode:
-            return files[number + 1] if number + 1 < len(files) else None
-    return files[0] if files else None  # rotated away altogether while the reader was slow
+def _newer_segments(path: Path, files: list[Segment]) -> list[Segment]:
+    """What follows the newest of the open files. Files are identified by inode, which an open file keeps for itself."""
+    found = open_segments(path)
+    inodes = [segment.inode for segment in found]
+    known = inodes.index(files[-1].inode) + 1 if files and files[-1].inode in inodes else 0
+    _close(found[:known])
+    return found[known:]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -131,6 +132,70 @@ async def test_following_goes_through_rotations_to_the_end(tmp_path: Path) -> No
     (tmp_path / "status.json").write_text("{}")  # what a shim does when a container ended
     await asyncio.wait_for(reading, PATIENCE)
     assert b"".join(seen).split() == [b"%d" % number for number in range(100)]
+
+
+@pytest.mark.parametrize("tail", [None, 30_000], ids=["all", "tail"])
+async def test_a_log_that_grows_as_fast_as_it_is_read_ends_where_it_was_when_asked(
+    tmp_path: Path, tail: int | None
+) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=1 << 20, max_files=50)
+    more = format_chunk(b"stdout", b"more\n" * 20_000, NOON)
+    file.write(format_chunk(b"stdout", b"line\n" * 30_000, NOON))
+    lines = 0
+    async for data in read_log(path, LogOptions(tail=tail), pod_dir=tmp_path, ended=lambda: False):
+        file.write(more)
+        lines += data.count(b"\n")
+        assert b"more" not in data
+    file.close()
+    assert lines == 30_000
+
+
+async def _write_numbers(file: LogFile, until: threading.Event) -> None:
+    def write() -> None:
+        number = 0
+        while not until.is_set():
+            file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+            number += 1
+
+    await asyncio.to_thread(write)
+
+
+async def test_rotations_neither_break_nor_reorder_what_is_read_meanwhile(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    stop = threading.Event()
+    file = LogFile(str(path), max_bytes=200, max_files=4)
+    writing = asyncio.create_task(_write_numbers(file, stop))
+    try:
+        for _ in range(50):
+            for options in (LogOptions(), LogOptions(tail=3)):
+                read_now = [data async for data in read_log(path, options, pod_dir=tmp_path, ended=lambda: False)]
+                numbers = [int(line) for line in b"".join(read_now).split()]
+                assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True
+            read_end(path, 100)
+    finally:
+        stop.set()
+        await writing
+        file.close()
+
+
+async def test_a_follower_is_not_lost_in_rotations(tmp_path: Path) -> None:
+    path = tmp_path / "c" / "0.log"
+    stop = threading.Event()
+    file = LogFile(str(path), max_bytes=2000, max_files=100)
+    writing = asyncio.create_task(_write_numbers(file, stop))
+    seen = b""
+    try:
+        async for data in read_log(path, LogOptions(follow=True), pod_dir=tmp_path, ended=lambda: False):
+            seen += data
+            if seen.count(b"\n") > 3000:
+                break
+    finally:
+        stop.set()
+        await writing
+        file.close()
+    numbers = [int(line) for line in seen.split()]
+    assert numbers == sorted(set(numbers))
 
 
 async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Path) -> None:
