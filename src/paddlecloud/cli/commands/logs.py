@@ -54,7 +54,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         hints["BadRequest"] = f"pdc describe {place.display}"  # a container that waits, or that there is not
         if owner.get("kind") in WITHOUT_RANKS and args.rank is None:
             args.all_ranks = True
-        writer = Writer(session, as_json=fmt.name == "json")
+        writer = Writer(session, as_json=fmt.name == "json", options=options)
         ended = outcome.finished(owner) if args.follow else None
         if args.follow and (ended is None or members.members_of(session, owner)):
             from paddlecloud.cli.render.follow import Printer

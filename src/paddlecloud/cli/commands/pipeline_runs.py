@@ -119,8 +119,8 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"read the logs of {_asked(args)}"):
         workflow = find_run(session, _word(args))
         place = ObjectRef(names.WORKFLOWS, workflow["metadata"]["name"], session.namespace)
-        writer = Writer(session, as_json=fmt.name == "json")
         options = Options(tail=args.tail)
+        writer = Writer(session, as_json=fmt.name == "json", options=options)
         ended = outcome.finished(workflow) if args.follow else None
         if args.follow and ended is None:
             from paddlecloud.cli.render.follow import Printer

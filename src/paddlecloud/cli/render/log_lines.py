@@ -9,7 +9,7 @@ from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import SCHEMA, Session
 from paddlecloud.local.images import stand_in
-from paddlecloud.sdk.logs import Line
+from paddlecloud.sdk.logs import Line, Options
 
 PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -18,12 +18,14 @@ class Writer:
     """Prints lines: with the rank before each when there are several, coloured by rank on a terminal.
 
     Where the lines of another pod of the same rank begin, a note on stderr says so: the job was restarted. Runs are
-    counted by pods, so that all ranks count alike; one without a line has its note before the next one, or at the end.
+    counted by pods, so that all ranks count alike; one without a line has its note before the next one, or at the end,
+    unless only some lines are asked for (`--tail`, `--since`): then it may have written others.
     """
 
-    def __init__(self, session: Session, *, as_json: bool) -> None:
+    def __init__(self, session: Session, *, as_json: bool, options: Options | None = None) -> None:
         self._session = session
         self._json = as_json
+        self._all_lines = options is None or (options.tail is None and options.since is None)
         self._stamps = session.args.timestamps
         self._prefixes: dict[str, str] = {}
         self._several = False
@@ -67,13 +69,15 @@ class Writer:
     def _note_runs(self, tag: str, run: int, *, silent: bool) -> None:
         """Notes for the runs of a rank up to this one, which has lines unless it is `silent`."""
         for number in range(self._begun.get(tag, 0) + 1, run + 1):
+            self._begun[tag] = number
             without = ", without output" if number < run or silent else ""
+            if without and not self._all_lines:
+                continue
             sys.stdout.flush()
             if number > 1:
                 self._session.note(f"--- {tag}: restarted, run {number}{without} ---")
             elif without:
                 self._session.note(f"--- {tag}: run 1{without} ---")
-            self._begun[tag] = number
 
     def close(self) -> None:
         """All lines are written: runs without any have their note."""

@@ -9,7 +9,7 @@ import pytest
 
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
-from paddlecloud.sdk.logs import Line
+from paddlecloud.sdk.logs import Line, Options
 from paddlecloud.sdk.members import Member
 
 
@@ -26,15 +26,25 @@ RUNS: dict[str, tuple[list[int], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("writing", "notes"), RUNS.values(), ids=RUNS.keys())
-def test_runs_are_counted_by_pods_whether_they_wrote_or_not(writing: list[int], notes: list[str]) -> None:
+def notes_of(writing: list[int], options: Options | None = None) -> list[str]:
     said: list[str] = []
     session: Any = SimpleNamespace(
         args=SimpleNamespace(timestamps=False), paint=lambda text, colour: text, note=said.append
     )
-    writer = Writer(cast(Session, session), as_json=False)
+    writer = Writer(cast(Session, session), as_json=False, options=options)
     writer.introduce([life(0, run) for run in (1, 2, 3)])
     for run in writing:
         writer.write(Line("", life(0, run), "a line"))
     writer.close()
-    assert said == [f"--- worker-0: {note} ---" for note in notes]
+    return said
+
+
+@pytest.mark.parametrize(("writing", "notes"), RUNS.values(), ids=RUNS.keys())
+def test_runs_are_counted_by_pods_whether_they_wrote_or_not(writing: list[int], notes: list[str]) -> None:
+    assert notes_of(writing) == [f"--- worker-0: {note} ---" for note in notes]
+
+
+@pytest.mark.parametrize("options", [Options(tail=1), Options(since=60.0)], ids=["tail", "since"])
+def test_a_run_of_which_no_line_is_asked_for_is_not_called_silent(options: Options) -> None:
+    assert notes_of([3], options) == ["--- worker-0: restarted, run 3 ---"]
+    assert notes_of([1], options) == []
