@@ -90,6 +90,18 @@ def test_a_failure_is_raised_when_asked_for(client: pc.Client, here: Path) -> No
         client.jobs.run("true", image=PYTHON, name="bad")
 
 
+def test_a_job_that_has_ended_is_retried(client: pc.Client, here: Path) -> None:
+    program = Path(script(here, "flaky.py", "open('once', 'x')\nraise SystemExit(3)\n"))
+    job = client.jobs.run(program, image=PYTHON, name="flaky", directory=here)
+    assert job.wait(timeout=60) == "Failed"
+    assert job.retry() is job
+    assert job.wait(timeout=60) == "Failed"
+    assert "FileExistsError" in "\n".join(job.logs()), "it ran again"
+    sleeping = client.jobs.run("sleep 600", image=PYTHON, name="sleeping")
+    with pytest.raises(Conflict, match="has not ended"):
+        sleeping.retry()
+
+
 def test_waiting_has_an_end(client: pc.Client) -> None:
     job = client.jobs.run("sleep 600", image=PYTHON)
     with pytest.raises(TimeoutError):

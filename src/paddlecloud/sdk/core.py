@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -195,8 +196,8 @@ class AsyncJobs:
 
     async def run(
         self,
-        program: str | Sequence[str],
-        *arguments: str | float,
+        program: str | Path | Sequence[str | Path],
+        *arguments: str | float | Path,
         name: str | None = None,
         workers: int | None = None,
         ps: int = 0,
@@ -208,7 +209,7 @@ class AsyncJobs:
         env: Mapping[str, str | float] | None = None,
         volumes: Iterable[str] = (),
         retries: int = 0,
-        directory: str | None = None,
+        directory: str | Path | None = None,
         namespace: str | None = None,
     ) -> AsyncJob:
         """Train without YAML: `run("train.py", workers=4)`, `run(["python", "-m", "pkg.fit"])`.
@@ -221,7 +222,7 @@ class AsyncJobs:
             command_of(program, arguments),
             image=image,
             local=await self._client.is_embedded(),
-            directory=directory or os.getcwd(),
+            directory=str(directory or os.getcwd()),
             volumes=volumes,
             workers=workers,
             servers=ps,
@@ -283,11 +284,13 @@ def connect_async(
     return AsyncClient(load(os.fspath(kubeconfig) if kubeconfig else None, context), namespace=namespace)
 
 
-def command_of(program: str | Sequence[str], given: Sequence[str | float]) -> list[str]:
-    """`train.py` is run by python; any other text is a command line."""
+def command_of(program: str | Path | Sequence[str | Path], given: Sequence[str | float | Path]) -> list[str]:
+    """`train.py` is run by python; any other text is a command line, any other path a program."""
     arguments = [str(one) for one in given]
+    if isinstance(program, Path):
+        return [*(["python"] if program.suffix == ".py" else []), str(program), *arguments]
     if not isinstance(program, str):
-        return [*program, *arguments]
+        return [*map(str, program), *arguments]
     if program.endswith(".py") and " " not in program:
         return ["python", program, *arguments]
     if " " in program and program.split()[0].endswith(".py"):

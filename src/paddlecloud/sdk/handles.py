@@ -6,16 +6,18 @@ state behind.
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from paddlecloud.api.names import RETRY_AT
 from paddlecloud.kube.errors import NotFound, conflict, not_found
 from paddlecloud.kube.resource import EVENTS, PODS, Object, Resource
 from paddlecloud.sdk import members
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
-from paddlecloud.sdk.outcome import ending, is_true, message_of, service_failure
+from paddlecloud.sdk.outcome import awaits_retry, ending, is_true, message_of, retry_time, service_failure
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.serving import NotServed, ServiceManifest
 from paddlecloud.sdk.vocabulary import unknown_word
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Manifest)
 H = TypeVar("H", bound="AsyncHandle")
 J = TypeVar("J", bound="AsyncJob")
+
+TAKEN_UP_SECONDS = 30.0
+"""How long the controller may take to begin a retry."""
 
 
 class JobFailed(Exception):
@@ -232,6 +237,23 @@ class AsyncJob(JobManifest, AsyncHandle):
     async def resume(self: J) -> J:
         await self._refuse_ended("resumed")
         return await self.patch({"spec": {"suspend": False}})
+
+    async def retry(self: J) -> J:
+        """Run it again, from its checkpoint if it wrote one. Raises `Conflict` for one that has not ended."""
+        await self.refresh()
+        if ending(self.body) is None:
+            why = f"it has not ended ({self.phase or 'Pending'}) and cannot be retried"
+            raise conflict(self._resource.plural, self.name, why, group=self._resource.group)
+        asked = retry_time(self.body, time.time())
+        await self.patch({"metadata": {"uid": self.uid, "annotations": {RETRY_AT: asked}}})
+
+        def taken_up(now: Object | None) -> Object | None:
+            if now is None:
+                raise not_found(self._resource.plural, self.name, group=self._resource.group)
+            return now if not awaits_retry(now) else None
+
+        self._body = await until(self._client.api, self.place, taken_up, timeout=TAKEN_UP_SECONDS)
+        return self
 
     async def _refuse_ended(self, done: str) -> None:
         await self.refresh()

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from paddlecloud.api.names import RETRY_AT
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.times import parse_rfc3339, rfc3339_micro
 
 SUCCEEDED = frozenset(("Completed", "Succeed", "Succeeded", "Complete"))
 FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Aborted"))
@@ -96,3 +97,9 @@ def service_failure(service: Object, wanted: str) -> ServiceFailure | None:
         if kind != "Ready" or reason in SERVICE_REFUSALS:
             return ServiceFailure(reason, str(entry.get("message") or reason))
     return None
+
+
+def retry_time(job: Object, now: float) -> str:
+    """A request counts when it is later than the end of the run before, by whatever clock that end was written."""
+    ended = (job.get("status") or {}).get("completionTime")
+    return rfc3339_micro(max(now, parse_rfc3339(ended) + 1e-6 if ended else now))

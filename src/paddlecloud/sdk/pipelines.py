@@ -143,6 +143,8 @@ def read(pipeline: Pipeline, *, function: str = "", python: str = "") -> Package
     if not isinstance(pipeline, (str, Path)):
         return package.read(compiling.compile_function(pipeline))
     path = Path(pipeline)
+    if not path.is_file():
+        raise package.PackageError(f"there is no file {path}")
     if path.suffix == ".py":
         return package.read(compiling.compile_file(path, function=function, python=python))
     return package.read(path.read_bytes())

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from paddlecloud.kube.config import Config, load
@@ -115,6 +116,11 @@ class Job(JobManifest, Handle):
         self._portal.run(self._core.resume())
         return self
 
+    def retry(self: J) -> J:
+        """Run it again, from its checkpoint if it wrote one. Raises `Conflict` for one that has not ended."""
+        self._portal.run(self._core.retry())
+        return self
+
 
 class Service(ServiceManifest, Handle):
     """A PaddleService."""
@@ -132,8 +138,8 @@ class Jobs:
 
     def run(
         self,
-        program: str | Sequence[str],
-        *arguments: str | float,
+        program: str | Path | Sequence[str | Path],
+        *arguments: str | float | Path,
         name: str | None = None,
         workers: int | None = None,
         ps: int = 0,
@@ -145,7 +151,7 @@ class Jobs:
         env: Mapping[str, str | float] | None = None,
         volumes: Iterable[str] = (),
         retries: int = 0,
-        directory: str | None = None,
+        directory: str | Path | None = None,
         namespace: str | None = None,
     ) -> Job:
         """Train without YAML: `run("train.py", workers=4)`, `run(["python", "-m", "pkg.fit"])`.

@@ -11,6 +11,7 @@ import pytest
 
 import paddlecloud
 from paddlecloud.kube.config import Config
+from paddlecloud.pipelines.runs.package import PackageError
 from paddlecloud.sdk import core, embedded, handles, pipelines, sync
 from paddlecloud.sdk.checking import ArgumentError, allows
 from paddlecloud.sdk.members import member
@@ -95,3 +96,9 @@ def test_every_argument_of_every_call_is_checked(call: Callable[..., Any], name:
             positional.append(object() if wrong else RIGHT.get(parameter.name, "x"))
     with pytest.raises(ArgumentError, match=rf"\b{name} is .*, not .*<object"):
         call(*positional, **given)
+
+
+@pytest.mark.parametrize("name", ["nothing.py", "nothing.yaml"])
+def test_a_pipeline_in_a_file_that_does_not_exist_is_refused_in_one_sentence(name: str) -> None:
+    with pytest.raises(PackageError, match=f"^there is no file {name}$"):
+        pipelines.run(name)

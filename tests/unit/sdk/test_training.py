@@ -190,3 +190,10 @@ def test_a_script_that_is_not_in_the_folder_is_refused_with_the_nearest_name(tmp
     start("/opt/elsewhere.py")
     start("train.py", local=False)
     start("code/train.py", volumes=[f"claim:{tmp_path}/code"])
+
+
+def test_a_program_may_be_a_path() -> None:
+    script, program = Path("my folder/train.py"), Path("bin/fit")
+    assert command_of(script, (2, Path("data"))) == ["python", "my folder/train.py", "2", "data"]
+    assert command_of(program, ()) == ["bin/fit"]
+    assert command_of(["python", "-u", script], ()) == ["python", "-u", "my folder/train.py"]

@@ -21,8 +21,7 @@ from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLEJOBS, SAMPLESETS, Object
-from paddlecloud.kube.times import parse_rfc3339, rfc3339_micro
-from paddlecloud.sdk.outcome import SERVICE_REFUSALS
+from paddlecloud.sdk.outcome import SERVICE_REFUSALS, retry_time
 
 TAKEN_UP_SECONDS = 30.0
 KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("failed",)}
@@ -71,7 +70,10 @@ def _finished(session: Session, word: str) -> tuple[ObjectRef, Object]:
     allowed = KINDS.get(entry.resource.full_name)
     if allowed is None:
         why = "only a PaddleJob, a SampleJob, a SampleSet or a PaddleService can"
-        raise UsageError(f"{place.display} cannot be retried", why=why, next="pdc ps")
+        instead = (
+            f"pdc pipeline retry {name}{session.namespace_flag}" if entry.resource.kind == "Workflow" else "pdc ps"
+        )
+        raise UsageError(f"{place.display} cannot be retried", why=why, next=instead)
     job = session.api.do(session.api.client.get(place.resource, name, place.namespace))
     ended = outcome.finished(job)
     if ended is None:
@@ -149,7 +151,7 @@ def _is_invalid(job: Object) -> bool:
 
 
 def _again(session: Session, place: ObjectRef, job: Object) -> Object:
-    uid, asked = job["metadata"]["uid"], request_time(job, time.time())
+    uid, asked = job["metadata"]["uid"], retry_time(job, time.time())
     patch = {"metadata": {"uid": uid, "annotations": {RETRY_AT: asked}}}
     client = session.api.client
     session.api.do(client.patch(place.resource, place.name, patch, namespace=place.namespace, kind="merge"))
@@ -169,9 +171,3 @@ def _again(session: Session, place: ObjectRef, job: Object) -> Object:
             exit_code=TIMEOUT,
             reason="NotTakenUp",
         ) from late
-
-
-def request_time(job: Object, now: float) -> str:
-    """A request counts when it is later than the end of the run before, by whatever clock that end was written."""
-    ended = (job.get("status") or {}).get("completionTime")
-    return rfc3339_micro(max(now, parse_rfc3339(ended) + 1e-6 if ended else now))

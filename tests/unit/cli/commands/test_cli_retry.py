@@ -10,6 +10,7 @@ from paddlecloud.api.names import RETRY_AT
 from paddlecloud.cli.commands import retry
 from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.sdk import watching
+from paddlecloud.sdk.outcome import retry_time
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
 from unit.cli.stub import Stub
@@ -48,8 +49,8 @@ def test_another_run_is_requested_of_this_very_job(stub: Stub, pdc: Pdc, failed:
 def test_the_request_is_later_than_the_end_whatever_this_machines_clock_says() -> None:
     job = {"status": {"completionTime": "2030-01-01T00:00:00Z"}}
     end = parse_rfc3339("2030-01-01T00:00:00Z")
-    assert parse_rfc3339(retry.request_time(job, end - 3600)) > end
-    assert parse_rfc3339(retry.request_time(job, end + 3600)) == pytest.approx(end + 3600)
+    assert parse_rfc3339(retry_time(job, end - 3600)) > end
+    assert parse_rfc3339(retry_time(job, end + 3600)) == pytest.approx(end + 3600)
 
 
 def test_a_request_that_nobody_takes_up_is_kept_and_said(
