@@ -77,8 +77,10 @@ def test_links_that_lead_out_are_left_out(run: Pdc, sleeper: str, tmp_path: Path
     [
         ("sleeper:/tmp/nothing", "here", 1, "No such file"),
         ("nothing", "sleeper:/tmp/x", 1, "there is no nothing"),
+        ("tree/nothing", "sleeper:/tmp/x", 1, "next:  ls tree\n"),
         ("tree/sub", "sleeper:/no/such/folder/x", 1, "No such file"),
         ("sleeper:/etc/hostname", "no/such/folder/x", 1, "there is no directory"),
+        ("sleeper:/etc/hostname", "no/such/folder/x", 1, "next:  mkdir -p no/such/folder\n"),
         ("tree", "other", 2, "one side"),
         ("sleeper:/a", "sleeper:/b", 2, "one side"),
         ("sleeper:", "x", 2, "names no pod or no path"),

@@ -73,6 +73,15 @@ def parse(text: str) -> Side:
     return Side(name, path, namespace if slash else "")
 
 
+def _missing_here(source: Side, destination: Side) -> str:
+    """The next step where the side that lacks something is this machine."""
+    if not source.subject and not Path(source.path).exists():
+        return f"ls {Path(source.path).parent}"
+    if not destination.subject and not Path(destination.path).parent.is_dir():
+        return f"mkdir -p {Path(destination.path).parent}"
+    return ""
+
+
 def _copy(session: Session, member: Member, source: Side, destination: Side) -> int:
     quiet = bool(session.args.output)
     total = None if source.subject else copying.size(Path(source.path))
@@ -96,7 +105,7 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
         raise CliError(
             "the copy is not complete",
             why=str(error),
-            next=f"pdc exec {member.name} -- ls -l    (what is there)",
+            next=_missing_here(source, destination) or f"pdc exec {member.name} -- ls -l    (what is there)",
             exit_code=ERROR,
         ) from error
     finally:
