@@ -107,9 +107,40 @@ def test_runs_are_started_listed_shown_and_compared(run: Run, tmp_path: Path) ->
     assert run("diff", good, good)[1] == "no difference\n"
     assert run("cache", good)[1].splitlines()[1].split()[:2] == ["first", "–"]
     assert run("retry", good)[0] == CONFLICT
-    assert run("retry", bad)[0] == OK
-    code, out, _ = run("show", bad, "-w")
+    code, out, err = run("retry", bad)
+    assert (code, out) == (JOB_FAILED, "")
+    assert f"workflow/{bad} retried\n" in err
+    assert f"workflow/{bad} failed: second: main: Error (exit code 1): said fail\n" in err
+    code, out, err = run("retry", bad, "--no-wait")
+    assert (code, out) == (OK, f"workflow/{bad} retried\n")
+    code, out, _ = run(*err.splitlines()[-1].removeprefix("to follow it: pdc pipeline ").split())
     assert (code, "✗ second" in out) == (OK, True)
+    report = json.loads(run("retry", bad, "-o", "json")[1])
+    assert (report["kind"], report["result"], report["phase"]) == ("PipelineAction", "retried", "Failed")
+    for words in (("ls", "-o", "name"), ("ls", "-o", "jsonpath={.items[*].metadata.name}")):
+        listed = [name.removeprefix("workflow.argoproj.io/") for name in run(*words)[1].split()]
+        assert listed == names_of(run), "newest first in every format"
+
+
+def test_a_step_that_did_not_run_is_not_called_one_without_caching(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW.replace("{name: second, template: say,", "{name: second, template: say, when: 'a == b',"))
+    assert run("run", str(file))[0] == OK
+    rows = [line.split(maxsplit=2) for line in run("cache")[1].splitlines()[1:]]
+    assert rows == [["first", "–", "the step is not cached in this run"], ["second", "–", "the step did not run"]]
+
+
+def test_other_commands_find_a_run_or_name_the_one_that_does(
+    run: Run, namespace: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    assert run("run", str(file), "-p", "text=fail")[0] == JOB_FAILED
+    [name] = names_of(run)
+    assert main(["-n", namespace, "logs", name]) == OK
+    assert "second | said fail\n" in capsys.readouterr().out
+    assert main(["-n", namespace, "retry", f"wf/{name}"]) == USAGE
+    assert capsys.readouterr().err.splitlines()[-1] == f"next:  pdc pipeline retry {name} -n {namespace}"
 
 
 def test_the_log_of_a_step_that_failed_is_advised_with_its_namespace(run: Run, namespace: str, tmp_path: Path) -> None:
@@ -274,8 +305,9 @@ def test_a_file_is_compiled_by_the_kfp_of_the_user_and_scheduled(
     assert (code, 'did you mean "text"?' in err) == (INVALID, True)
     code, _, err = run("run", str(file), "--python", python, "--function", "gret")
     assert (code, '(it has: greet); did you mean "greet"?\n' in err, "next:" in err) == (INVALID, True, False)
-    assert run("schedule", str(file), "--python", python, "--every", "1h")[0] == OK
+    assert run("schedule", str(file), "--python", python, "--every", "1h", "--name", "hourly")[0] == OK
     assert "@every 3600s" in run("schedule")[1]
+    assert run("schedule")[1].splitlines()[1].split() == ["hourly", "greet", "@every", "3600s", "false", "never"]
     assert run("schedule")[1].split()[0] == "NAME"
     header, *rows = (line.split() for line in run("schedule", "-A")[1].splitlines())
     assert header[:2] == ["NAMESPACE", "NAME"]
@@ -303,6 +335,7 @@ def test_a_file_that_is_not_compiled_is_refused_with_its_line(
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path)], check=True, timeout=60)
     code, _, err = run("run", str(file), "--python", str(kfp.python(2) if source else empty))
     assert (code, sentence in err, "next:  --python PATH" in err) == (INVALID, True, advised), err
+    assert ("or pip install kfp\n" in err) is advised
 
 
 def test_a_schedule_has_the_name_it_was_given_once_and_may_end_without_its_runs(

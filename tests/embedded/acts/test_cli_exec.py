@@ -55,7 +55,7 @@ def test_output_is_collected_as_json(run: Pdc, sleeper: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "complaint"),
     [
-        (["nobody", "--", "ls"], 3, 'no PaddleJob, pod or PaddleService "nobody"'),
+        (["nobody", "--", "ls"], 3, 'no PaddleJob, pod, PaddleService or Workflow "nobody"'),
         (["sleeper", "-c", "nope", "--", "ls"], 5, "container nope is not valid"),
         (["sleeper", "-c", "nope", "--", "ls"], 5, "next:  pdc describe pod/sleeper"),
         (["sleeper", "ls", "-l"], 2, "next:  pdc exec sleeper -- ls -l"),

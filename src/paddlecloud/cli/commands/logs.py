@@ -29,7 +29,7 @@ ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request
 
 def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("logs", description=__doc__)
-    parser.add_argument("subject", metavar="JOB|POD|SERVICE|KIND/NAME")
+    parser.add_argument("subject", metavar="JOB|POD|SERVICE|WORKFLOW|KIND/NAME")
     parser.add_argument("-f", "--follow", action="store_true", help="go on printing until the job or pod ends")
     parser.add_argument(
         "--tail", type=number(0), metavar="N", help="only the last N lines of each rank, over all its runs"

@@ -14,7 +14,8 @@
   pdc pipeline login, logout               give kfp's own client a token, or take it away
 
 Without RUN, show, logs and cache take the newest one. A run is an Argo Workflow. `run` ends when it does, with 0
-or 100, and so does `resubmit`; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active environment.
+or 100, and so do `resubmit` and `retry`; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active
+environment.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     "ls": (_RUNS, "", (0, 0), ("all_namespaces",)),
     "show": (_RUNS, "[RUN]", (0, 1), ("watch",)),
     "logs": (_RUNS, "[RUN [STEP]]", (0, 2), ("follow", "tail", "timestamps")),
-    "retry": (_RUNS, "RUN", (1, 1), ()),
+    "retry": (_START, "RUN", (1, 1), ("no_wait", "timeout")),
     "resubmit": (_START, "RUN", (1, 1), ("parameter", "name", "no_cache", "no_wait", "timeout")),
     "stop": (_RUNS, "RUN", (1, 1), ()),
     "resume": (_RUNS, "RUN", (1, 1), ()),
@@ -76,9 +77,9 @@ def add_commands(parsers: Parsers) -> None:
         default=None,
         help="run, resubmit, schedule: take no step from an earlier run",
     )
-    parser.add_argument("--no-wait", action="store_true", default=None, help="run, resubmit: return at once")
+    parser.add_argument("--no-wait", action="store_true", default=None, help="run, resubmit, retry: return at once")
     parser.add_argument(
-        "--timeout", type=duration, metavar="TIME", help="run, resubmit: how long to wait (default: for ever)"
+        "--timeout", type=duration, metavar="TIME", help="run, resubmit, retry: how long to wait (default: for ever)"
     )
     parser.add_argument("--cron", metavar="CRON", help='schedule: when, as "0 9 * * *" (UTC)')
     parser.add_argument("--every", type=duration, metavar="TIME", help="schedule: how long between two runs, as 30m")

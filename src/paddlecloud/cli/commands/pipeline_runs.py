@@ -1,4 +1,4 @@
-"""`pdc pipeline ls, show, logs, diff, cache` and `retry, stop, resume`: runs that there are."""
+"""`pdc pipeline ls, show, logs, diff, cache` and `stop, resume`: runs that there are."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_ls(session: Session, args: argparse.Namespace) -> int:
     with attempting("list runs"):
         if fmt.name:
             found = session.api.do(session.api.client.list(names.WORKFLOWS, session.scope, limit=100)).items
-            output.print_objects(session, found, fmt, single=False)
+            output.print_objects(session, sorted(found, key=_age_order, reverse=True), fmt, single=False)
             return OK
         rows = _metadata(session)
     if not rows:
@@ -259,21 +259,27 @@ def _cache_misses(session: Session, workflow: Object) -> dict[str, str]:
 Act = Callable[[Client, Object], Coroutine[Any, Any, None]]
 
 
+def change(session: Session, args: argparse.Namespace, done: str, call: Act) -> Object:
+    """Carry out an action on the run that is named; the run as it was before it."""
+    with attempting(f"{args.action} {args.words[0]}"):
+        workflow = find_run(session, args.words[0])
+        try:
+            session.api.do(call(session.api.client, workflow))
+        except actions.NotPossible as error:
+            name = workflow["metadata"]["name"]
+            raise CliError(
+                f"workflow/{name} cannot be {done}",
+                why=str(error),
+                next=f"pdc pipeline show {name}{session.namespace_flag}",
+                exit_code=CONFLICT,
+            ) from error
+    return workflow
+
+
 def _act(done: str, call: Act) -> Callable[[Session, argparse.Namespace], int]:
     def act(session: Session, args: argparse.Namespace) -> int:
         fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
-        with attempting(f"{args.action} {args.words[0]}"):
-            workflow = find_run(session, args.words[0])
-            name = workflow["metadata"]["name"]
-            try:
-                session.api.do(call(session.api.client, workflow))
-            except actions.NotPossible as error:
-                raise CliError(
-                    f"workflow/{name} cannot be {done}",
-                    why=str(error),
-                    next=f"pdc pipeline show {name}{session.namespace_flag}",
-                    exit_code=CONFLICT,
-                ) from error
+        name = change(session, args, done, call)["metadata"]["name"]
         if fmt.name:
             output.print_report(session, "PipelineAction", {"run": name, "result": done})
         else:
@@ -317,7 +323,6 @@ RUN: dict[str, Callable[[Session, argparse.Namespace], int]] = {
     "logs": run_logs,
     "diff": run_diff,
     "cache": run_cache,
-    "retry": _act("retried", actions.retry),
     "stop": _act("stopped", actions.stop),
     "resume": _act("resumed", actions.resume),
 }

@@ -1,4 +1,4 @@
-"""`pdc pipeline run`, `resubmit` and `schedule`: a file or an earlier run becomes a run, or one that is repeated."""
+"""`pdc pipeline run, resubmit, retry` and `schedule`: a file or an earlier run is run, again, or again and again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from paddlecloud.cli import times
-from paddlecloud.cli.commands.pipeline_runs import find_run
+from paddlecloud.cli.commands.pipeline_runs import change, find_run
 from paddlecloud.cli.failures import INTERRUPTED, JOB_FAILED, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.placing import ObjectRef
@@ -22,7 +22,7 @@ from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.pipelines import names
-from paddlecloud.pipelines.runs import cache_misses, record, schedule, starting, states
+from paddlecloud.pipelines.runs import actions, cache_misses, record, schedule, starting, states
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
@@ -59,27 +59,52 @@ def run_resubmit(session: Session, args: argparse.Namespace) -> int:
     return _started(session, args, made, fmt)
 
 
+def run_retry(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    workflow = change(session, args, "retried", actions.retry)
+    name = workflow["metadata"]["name"]
+    ended = None
+    if args.no_wait and not fmt.name:
+        session.print(f"workflow/{name} retried")
+        session.note(f"to follow it: pdc pipeline show {name} -w{session.namespace_flag}")
+    elif not args.no_wait:
+        if not fmt.name:
+            session.note(f"workflow/{name} retried")
+        ended = _awaited(session, args, workflow, fmt)
+        if ended is None:
+            return INTERRUPTED
+    if fmt.name:
+        body = {"run": name, "result": "retried", **({"phase": states.phase_of(ended)} if ended else {})}
+        output.print_report(session, "PipelineAction", body)
+    return conclude(session, ended) if ended else 0
+
+
 def _started(session: Session, args: argparse.Namespace, made: Object, fmt: output.Format) -> int:
     """Wait for the run unless that is not wanted, and report how it ended."""
-    name, where = made["metadata"]["name"], session.namespace_flag
+    name = made["metadata"]["name"]
     if not fmt.name:
         session.note(f"workflow/{name} created in namespace {session.namespace}")
-    if args.no_wait:
-        ended = made
-    else:
-        try:
-            ended = follow(session, made, timeout=args.timeout, quiet=bool(fmt.name))
-        except KeyboardInterrupt:
-            session.note(
-                f"no longer waiting; it goes on: pdc pipeline show {name} -w{where}. "
-                f"To stop it: pdc pipeline stop {name}{where}"
-            )
-            return INTERRUPTED
+    ended = made if args.no_wait else _awaited(session, args, made, fmt)
+    if ended is None:
+        return INTERRUPTED
     if fmt.name:
         output.print_objects(session, [output.without_managed_fields(ended)], fmt, single=True)
     elif args.no_wait:
         session.print(f"workflow/{name}")
     return conclude(session, ended) if not args.no_wait else 0
+
+
+def _awaited(session: Session, args: argparse.Namespace, made: Object, fmt: output.Format) -> Object | None:
+    """The run when it has ended; None after Ctrl-C, which leaves it alone."""
+    name, where = made["metadata"]["name"], session.namespace_flag
+    try:
+        return follow(session, made, timeout=args.timeout, quiet=bool(fmt.name))
+    except KeyboardInterrupt:
+        session.note(
+            f"no longer waiting; it goes on: pdc pipeline show {name} -w{where}. "
+            f"To stop it: pdc pipeline stop {name}{where}"
+        )
+        return None
 
 
 def follow(session: Session, workflow: Object, *, timeout: float | None, quiet: bool = False) -> Object:
@@ -190,16 +215,22 @@ def _list_schedules(session: Session, args: argparse.Namespace) -> int:
         (
             *([each["metadata"]["namespace"]] if everywhere else []),
             each["metadata"]["name"],
-            (each["metadata"].get("annotations") or {}).get(names.DISPLAY_NAME, ""),
+            _pipeline_of(each),
             schedule.of_spec(each["spec"]).schedule,
             bool(each["spec"].get("suspend")),
-            times.age((each.get("status") or {}).get("lastScheduledTime"), now),
+            times.age(last, now) if (last := (each.get("status") or {}).get("lastScheduledTime")) else "never",
         )
         for each in found
     ]
     columns = (*(["namespace"] if everywhere else []), "name", "pipeline", "schedule", "suspended", "last run")
     sys.stdout.write(table.render(columns, rows))
     return 0
+
+
+def _pipeline_of(cron: Object) -> str:
+    """The name of the pipeline of kfp, where it has one; else what the schedule is called."""
+    annotations = cron["metadata"].get("annotations") or {}
+    return str(annotations.get(names.PIPELINE_NAME) or annotations.get(names.DISPLAY_NAME) or "")
 
 
 def _read(args: argparse.Namespace, file: str) -> Package:
@@ -226,7 +257,7 @@ def _readable(file: str) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        following = "--python PATH of an environment with kfp" if isinstance(error, NoKfp) else ""
+        following = "--python PATH of an environment with kfp, or pip install kfp" if isinstance(error, NoKfp) else ""
         raise InputError(f"{file} cannot be compiled", why=str(error), next=following) from error
     except PackageError as error:
         raise InputError(f"{file} cannot be run", why=str(error)) from error
@@ -256,4 +287,4 @@ def _parameters(given: list[str] | tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-RUN = {"run": run_file, "resubmit": run_resubmit, "schedule": run_schedule}
+RUN = {"run": run_file, "resubmit": run_resubmit, "retry": run_retry, "schedule": run_schedule}

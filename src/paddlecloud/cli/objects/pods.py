@@ -12,8 +12,8 @@ from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import Object
 
-USAGE = "pdc logs JOB, POD, SERVICE or KIND/NAME"
-BARE = ("pdj", "pods", "pds")
+USAGE = "pdc logs JOB, POD, SERVICE, WORKFLOW or KIND/NAME"
+BARE = ("pdj", "pods", "pds", "wf")
 """What a name without a kind may mean, the likeliest first."""
 
 
@@ -32,7 +32,7 @@ def find(session: Session, subject: str) -> tuple[ObjectRef, Object]:
             return place, api.do(api.client.get(place.resource, subject, namespace))
         except (UnknownKind, NotFound):
             continue  # not installed, or it is of another kind
-    message = f'no PaddleJob, pod or PaddleService "{subject}" in namespace {namespace}'
+    message = f'no PaddleJob, pod, PaddleService or Workflow "{subject}" in namespace {namespace}'
     raise CliError(message, next="pdc ps", exit_code=NOT_FOUND, missing=(subject, tuple(served)))
 
 

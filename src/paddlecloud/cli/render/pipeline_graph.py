@@ -21,6 +21,7 @@ SIGNS = {
     "Succeeded": ("✓", "green"), "Failed": ("✗", "red"), "Error": ("✗", "red"), "Running": ("●", "cyan"),
     "Pending": ("○", "yellow"), "Skipped": ("-", "yellow"), "Omitted": ("-", "yellow"),
 }  # fmt: skip
+DID_NOT_RUN = ("Skipped", "Omitted")
 LONGEST = 100
 """Characters of a message in the graph; `-o json` has all of it."""
 SHOWN = 200
@@ -81,6 +82,8 @@ def cache_words(step: Step, why: str = "") -> tuple[str, str, str]:
     if step.cache_key:
         unknown = "no earlier step had this key: an input, the program or the image is new"
         return "miss", step.cache_key, visible(why) or unknown
+    if step.phase in DID_NOT_RUN:
+        return "–", "", "the step did not run"
     return "–", "", "the step is not cached in this run"
 
 

@@ -41,7 +41,7 @@ def save(orders: dict[str, Any], *, succeeded: bool) -> Report:
         if order.get("log"):
             continue  # it is written while the program runs (`logs.py`)
         try:
-            if (saved := _artifact(order, number)) is not None:
+            if (saved := _artifact(order, number, succeeded=succeeded)) is not None:
                 artifacts.append(saved)
         except (ExecutorError, OSError) as why:
             missing.append(f"failed to save output artifact {order['name']}: {why}")
@@ -68,13 +68,14 @@ def _value(name: str, order: dict[str, Any]) -> str:
     return text.decode(errors="replace").removesuffix("\n")
 
 
-def _artifact(order: dict[str, Any], number: int) -> dict[str, Any] | None:
+def _artifact(order: dict[str, Any], number: int, *, succeeded: bool) -> dict[str, Any] | None:
     from paddlecloud.local.workflow.executor import archives, sources, trees
 
     path = str(order["path"])
     if not os.path.exists(path):
         if order.get("optional"):
-            print(f"optional artifact {order['name']}: there is no {path}; it is left out", file=sys.stderr)
+            if succeeded:  # the last line of a program that failed is its error
+                print(f"optional artifact {order['name']}: there is no {path}; it is left out", file=sys.stderr)
             return None
         raise ExecutorError(f"there is no file or folder {path}")
     target = os.path.join(OUTPUTS, str(number))

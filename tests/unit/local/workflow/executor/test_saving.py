@@ -28,3 +28,12 @@ def test_given_missing_outputs_then_the_others_are_saved(
     if is_error:
         assert "output parameter lost" in report["error"]
         assert "output artifact none" in report["error"]
+
+
+@pytest.mark.parametrize("succeeded", [True, False])
+def test_an_optional_artifact_is_missed_aloud_only_where_the_program_succeeded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], succeeded: bool
+) -> None:
+    orders = {"artifacts": [{"name": "none", "path": str(tmp_path / "missing"), "optional": True}]}
+    assert saving.save(orders, succeeded=succeeded) == {}
+    assert ("it is left out" in capsys.readouterr().err) is succeeded
