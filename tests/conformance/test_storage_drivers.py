@@ -177,7 +177,7 @@ def test_columns(
 
 
 def test_columns_of_capacities(here: ScratchNamespace) -> None:
-    here.make(CSISTORAGECAPACITIES, "c", storageClassName="fast")
+    made = here.make(CSISTORAGECAPACITIES, "c", storageClassName="fast")
     table = here.api.fetch(here.path(CSISTORAGECAPACITIES), accept=TABLE)
-    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "StorageClassName", "Capacity"]
-    assert table["rows"][0]["cells"] == ["c", "fast", "<unset>"]
+    assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Created At"]
+    assert table["rows"][0]["cells"] == ["c", made["metadata"]["creationTimestamp"]]

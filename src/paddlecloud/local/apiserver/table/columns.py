@@ -298,9 +298,8 @@ VIEWS: dict[tuple[str, str], View] = {
         _AGE,
     ),
     ("storage.k8s.io", "csinodes"): _view(_size("Drivers", "spec.drivers"), _AGE),
-    ("storage.k8s.io", "csistoragecapacities"): _view(
-        _text("StorageClassName", "storageClassName"), _text("Capacity", "capacity", UNSET)
-    ),
+    # kube-apiserver 1.34 has a printer for these, and does not use it (pkg/registry/storage/csistoragecapacity).
+    ("storage.k8s.io", "csistoragecapacities"): _view(_CREATED_AT),
     ("storage.k8s.io", "volumeattachments"): _view(
         replace(_text("Attacher", "spec.attacher"), format="name"),
         _text("PV", "spec.source.persistentVolumeName"),
