@@ -231,14 +231,20 @@ async def end(pid: int) -> None:
     await eventually(lambda: processes.is_zombie(pid))
 
 
-@pytest.fixture
-async def world(tmp_path: Path) -> AsyncIterator[PlatformUnderKills]:
-    world = PlatformUnderKills(tmp_path, random.Random(20))
+@contextlib.asynccontextmanager
+async def platform_under_kills(folder: Path, seed: int) -> AsyncIterator[PlatformUnderKills]:
+    world = PlatformUnderKills(folder, random.Random(seed))
     await world.up()
     try:
         yield world
     finally:
         await world.down()
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[PlatformUnderKills]:
+    async with platform_under_kills(tmp_path, 20) as world:
+        yield world
 
 
 @pytest.mark.timeout(3000)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from embedded.test_kubelet_chaos import PlatformUnderKills
+from embedded.test_kubelet_chaos import PlatformUnderKills, platform_under_kills
 from harness import eventually
 from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.resource import Object
@@ -76,12 +75,8 @@ def workflow(out: Path, groups: int) -> Object:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[PlatformUnderKills]:
-    world = PlatformUnderKills(tmp_path, random.Random(13))
-    await world.up()
-    try:
+    async with platform_under_kills(tmp_path, 13) as world:
         yield world
-    finally:
-        await world.down()
 
 
 @pytest.mark.timeout(3000)

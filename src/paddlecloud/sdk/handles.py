@@ -113,6 +113,17 @@ class AsyncHandle(Manifest):
         if wait:
             await until(self._client.api, self.place, self._is_gone, timeout=timeout)
 
+    async def _until_ended(self, timeout: float | None) -> str:
+        """For kinds that end by themselves: how it ended. Raises `NotFound` when it was deleted before."""
+
+        def ended(now: Object | None) -> str | None:
+            if now is None:
+                raise not_found(self._resource.plural, self.name, group=self._resource.group)
+            self._body = now
+            return ending(now)
+
+        return await until(self._client.api, self.place, ended, timeout=timeout)
+
     def _is_gone(self, now: Object | None) -> bool | None:
         return True if now is None or now["metadata"].get("uid") != self.uid else None
 
@@ -212,13 +223,7 @@ class AsyncJob(JobManifest, AsyncHandle):
     async def wait(self, *, timeout: float | None = None, check: bool = False) -> str:
         """Until it has ended; the answer is its phase. `check` raises `JobFailed` unless it completed."""
 
-        def ended(now: Object | None) -> str | None:
-            if now is None:
-                raise not_found(self._resource.plural, self.name, group=self._resource.group)
-            self._body = now
-            return ending(now)
-
-        how = await until(self._client.api, self.place, ended, timeout=timeout)
+        how = await self._until_ended(timeout)
         if check and how == "failed":
             raise JobFailed(self.name, message_of(self.body))
         return self.phase

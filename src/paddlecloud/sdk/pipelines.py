@@ -15,7 +15,7 @@ from typing import Any
 
 from paddlecloud.kube import config as kubeconfig
 from paddlecloud.kube.client import Client as KubeClient
-from paddlecloud.kube.errors import ConfigError, NotFound, not_found
+from paddlecloud.kube.errors import ConfigError, NotFound
 from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
@@ -27,9 +27,7 @@ from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.failed_steps import failure_of
 from paddlecloud.sdk.handles import AsyncHandle, JobFailed
 from paddlecloud.sdk.members import lives_of
-from paddlecloud.sdk.outcome import ending
 from paddlecloud.sdk.sync import Client, Handle, connect
-from paddlecloud.sdk.watching import until
 
 Pipeline = Callable[..., Any] | str | Path | Mapping[str, Any]
 
@@ -39,13 +37,7 @@ class AsyncPipelineRun(AsyncHandle):
     """A run of a pipeline: a Workflow."""
 
     async def wait(self, *, timeout: float | None = None, check: bool = False) -> str:
-        def ended(now: Object | None) -> str | None:
-            if now is None:
-                raise not_found(self._resource.plural, self.name, group=self._resource.group)
-            self._body = now
-            return ending(now)
-
-        how = await until(self._client.api, self.place, ended, timeout=timeout)
+        how = await self._until_ended(timeout)
         if check and how == "failed":
             raise JobFailed(self.name, (await failure_of(self._client.api, self.body)).why)
         return states.phase_of(self.body)

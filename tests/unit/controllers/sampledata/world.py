@@ -23,13 +23,8 @@ from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.informer import Informer
 from paddlecloud.kube.resource import EVENTS, NODES, PADDLEJOBS, SAMPLEJOBS, SAMPLESETS, SECRETS, Object, Resource
 from paddlecloud.local.control_plane import ControlPlane
-from paddlecloud.local.nodes.lifecycle import NodeLifecycle
-from paddlecloud.local.nodes.marks import FAILED, SIMULATED, SIMULATED_TAINT
-from paddlecloud.local.nodes.objects import new_node
-from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.scheduler.controller.scheduler import Scheduler
-from paddlecloud.local.scheduler.controller.watches import Watches
-from paddlecloud.local.workloads.workloads import Workloads
+from paddlecloud.local.nodes.marks import FAILED, SIMULATED_TAINT
+from unit.local.nodes.simulated_platform import simulated_platform
 
 NAMESPACE = "default"
 TOLERATIONS = [{"key": SIMULATED_TAINT, "operator": "Exists"}]
@@ -239,27 +234,11 @@ class SampleDataCluster:
 
 @asynccontextmanager
 async def world(folder: Path, *, nodes: int = 3) -> AsyncIterator[SampleDataCluster]:
-    clock = FakeClock()
-    platform = ControlPlane(folder, clock=clock, seed=1)
-    await platform.start(objects=crd.generate())
-    client = platform.client(user_agent="machine")
-    workloads = Workloads(platform)
-    watches = Watches(workloads.manager)
-    parts = (
-        workloads,
-        Scheduler(client, watches, clock=clock),
-        NodeLifecycle(client, watches, clock=clock),
-        SimulatedKubelet(client, watches, clock=clock),
-    )
-    for part in parts:
-        platform.spawn(part.run())
-    for number in range(nodes):
-        node = new_node(f"node-{number}", SIMULATED, capacity={}, now=clock.now())
-        await client.create(NODES, node)
-        await client.patch(NODES, f"node-{number}", {"status": node["status"]}, subresource="status")
-    found = SampleDataCluster(platform, clock)
-    await found.watch_phases()
-    found.start_controllers()
-    yield found
-    await found.stop_controllers()
-    await platform.stop()
+    async with simulated_platform(folder, crd.generate()) as platform:
+        for number in range(nodes):
+            await platform.add_node(f"node-{number}")
+        found = SampleDataCluster(platform.control_plane, platform.clock)
+        await found.watch_phases()
+        found.start_controllers()
+        yield found
+        await found.stop_controllers()

@@ -9,16 +9,10 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.kube.clock import FakeClock, parse_rfc3339
+from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.resource import CONTROLLERREVISIONS, CRONJOBS, DAEMONSETS, EVENTS, JOBS, NODES, PODS, Object
-from paddlecloud.local.control_plane import ControlPlane
-from paddlecloud.local.nodes.lifecycle import NodeLifecycle
-from paddlecloud.local.nodes.marks import SIMULATE, SIMULATED, SIMULATED_TAINT
-from paddlecloud.local.nodes.objects import new_node
-from paddlecloud.local.nodes.simulated import SimulatedKubelet
-from paddlecloud.local.scheduler.controller.scheduler import Scheduler
-from paddlecloud.local.scheduler.controller.watches import Watches
-from paddlecloud.local.workloads.workloads import Workloads
+from paddlecloud.local.nodes.marks import SIMULATE, SIMULATED_TAINT
+from unit.local.nodes.simulated_platform import SimulatedPlatform, simulated_platform
 
 NAMESPACE = "default"
 POD = {
@@ -29,14 +23,10 @@ LABELS = {"app": "agent"}
 
 
 class Machine:
-    def __init__(self, platform: ControlPlane, clock: FakeClock) -> None:
-        self.clock = clock
-        self.client = platform.client(user_agent="test")
-
-    async def add_node(self, name: str) -> None:
-        node = new_node(name, SIMULATED, capacity={}, now=self.clock.now())
-        await self.client.create(NODES, node)
-        await self.client.patch(NODES, name, {"status": node["status"]}, subresource="status")
+    def __init__(self, platform: SimulatedPlatform) -> None:
+        self.clock = platform.clock
+        self.client = platform.control_plane.client(user_agent="test")
+        self.add_node = platform.add_node
 
     async def until(self, check: Callable[[], Awaitable[Any]], *, seconds: float = 300) -> Any:
         for _ in range(int(seconds / 0.25)):
@@ -59,22 +49,8 @@ class Machine:
 
 @pytest.fixture
 async def machine(tmp_path: Path) -> AsyncIterator[Machine]:
-    clock = FakeClock()
-    platform = ControlPlane(tmp_path, clock=clock, seed=1)
-    await platform.start(objects=[])
-    client = platform.client(user_agent="machine")
-    workloads = Workloads(platform)
-    watches = Watches(workloads.manager)
-    parts = (
-        workloads,
-        Scheduler(client, watches, clock=clock),
-        NodeLifecycle(client, watches, clock=clock),
-        SimulatedKubelet(client, watches, clock=clock),
-    )
-    for part in parts:
-        platform.spawn(part.run())
-    yield Machine(platform, clock)
-    await platform.stop()
+    async with simulated_platform(tmp_path) as platform:
+        yield Machine(platform)
 
 
 def an(api_version: str, kind: str, name: str, spec: Object) -> Object:
