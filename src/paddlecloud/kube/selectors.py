@@ -1,8 +1,8 @@
-"""Label and field selectors: the text of a query, or a `LabelSelector` of an object, as a thing that matches.
+"""Label selectors: the text of a query, or a `LabelSelector` of an object, as a thing that matches.
 
-Parsing follows the grammar of Kubernetes and its wording of errors, so that both the embedded API server and a
-client that filters by itself agree with a real cluster. What a label key or value may be is decided here as well,
-because a selector is refused for the same reasons as the label it could never match.
+Parsing follows the grammar of Kubernetes and its wording of errors, so that both the embedded API server and a client
+that filters by itself agree with a real cluster. A selector is refused for the same reasons as the label that it could
+never match (`name_rules.py`).
 """
 
 from __future__ import annotations
@@ -10,86 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from paddlecloud.kube.errors import BadRequest
-
-# --- The syntax of labels ---
-
-_QUALIFIED_PART = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
-_LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")
-_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-
-SUBDOMAIN_RULE = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
-    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
-)
-_WILDCARD_RULE = (
-    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of "
-    "lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', "
-    f"regex used for validation is '\\*\\.{_SUBDOMAIN.pattern}')"
-)
-_NAME_PART_RULE = (
-    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
-    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
-    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-)
-_TWO_SLASHES_RULE = (
-    f"a qualified name {_NAME_PART_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-)
-_LABEL_VALUE_RULE = (
-    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-    "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
-    "validation is "
-    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-)
-
-
-def subdomain_problems(value: str) -> list[str]:
-    """What keeps `value` from being a DNS-1123 subdomain; empty when nothing does."""
-    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
-    if not _SUBDOMAIN.fullmatch(value):
-        problems.append(SUBDOMAIN_RULE)
-    return problems
-
-
-def wildcard_subdomain_problems(value: str) -> list[str]:
-    """What keeps `value` from being a DNS-1123 subdomain after `*.`."""
-    problems = ["must be no more than 253 characters"] if len(value) > 253 else []
-    if not value.startswith("*.") or not _SUBDOMAIN.fullmatch(value, 2):
-        problems.append(_WILDCARD_RULE)
-    return problems
-
-
-def qualified_name_problems(value: str) -> list[str]:
-    """What keeps `value` from being a qualified name, `[prefix/]name`: the form of label keys."""
-    problems: list[str] = []
-    prefix, slash, name = value.rpartition("/")
-    if slash:
-        if "/" in prefix:
-            return [_TWO_SLASHES_RULE]
-        if not prefix:
-            problems.append("prefix part must be non-empty")
-        else:
-            problems += [f"prefix part {problem}" for problem in subdomain_problems(prefix)]
-    if not name:
-        problems.append("name part must be non-empty")
-    elif len(name) > 63:
-        problems.append("name part must be no more than 63 characters")
-    if not _QUALIFIED_PART.fullmatch(name):
-        problems.append(f"name part {_NAME_PART_RULE}")
-    return problems
-
-
-def label_value_problems(value: str) -> list[str]:
-    problems = ["must be no more than 63 characters"] if len(value) > 63 else []
-    if not _LABEL_VALUE.fullmatch(value):
-        problems.append(_LABEL_VALUE_RULE)
-    return problems
-
-
-# --- Label selectors ---
+from paddlecloud.kube.name_rules import is_label_value, label_value_problems, qualified_name_problems
 
 T = TypeVar("T")
 FEW = 10
@@ -260,16 +184,12 @@ def _requirement(key: str, operator: str, values: Collection[str]) -> Requiremen
     elif operator in ("exists", "!") and values:
         shown = "[" + ",".join(f'"{value}"' for value in values) + "]"
         problems.append(f"values: Invalid value: {shown}: values set must be empty for exists and does not exist")
-    if operator in ("gt", "lt") or not all(map(_is_label_value, values)):
+    if operator in ("gt", "lt") or not all(map(is_label_value, values)):
         problems += _value_problems(key, operator, values)
     if problems:
         text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
         raise BadRequest(f"unable to parse requirement: {text}")
     return Requirement(key, operator, frozenset(values))
-
-
-def _is_label_value(value: str) -> bool:
-    return len(value) <= 63 and _LABEL_VALUE.fullmatch(value) is not None
 
 
 def _value_problems(key: str, operator: str, values: Iterable[str]) -> Iterable[str]:
@@ -361,111 +281,3 @@ class _LabelParser:
 
 def _bad_requirement(text: str) -> BadRequest:
     return BadRequest(f"unable to parse requirement: {text}")
-
-
-# --- Field selectors ---
-
-
-class FieldRequirement(NamedTuple):
-    field: str
-    equal: bool
-    value: str
-
-
-class FieldSelector:
-    """`metadata.name=x,status.phase!=Running`: exact comparisons on the fields a kind offers."""
-
-    __slots__ = ("requirements",)
-
-    def __init__(self, requirements: Iterable[FieldRequirement] = ()) -> None:
-        self.requirements = tuple(sorted(requirements))
-
-    @classmethod
-    def parse(cls, text: str) -> FieldSelector:
-        found = []
-        for term in _split_terms(text):
-            if not term:
-                continue
-            match = _FIELD_TERM.fullmatch(term)
-            if match is None:
-                raise BadRequest(f"invalid selector: '{text}'; can't understand '{term}'")
-            field, operator, value = match.groups()
-            found.append(FieldRequirement(field, operator != "!=", _unescape(value)))
-        return cls(found)
-
-    @property
-    def empty(self) -> bool:
-        return not self.requirements
-
-    @property
-    def fields(self) -> frozenset[str]:
-        return frozenset(requirement.field for requirement in self.requirements)
-
-    def exact(self, field: str) -> str | None:
-        """The one value `field` must have, if the selector says so: lets a list become a look-up."""
-        for requirement in self.requirements:
-            if requirement.field == field and requirement.equal:
-                return requirement.value
-        return None
-
-    def check(self, supported: Collection[str]) -> None:
-        """Refuse fields that the kind does not offer for selection."""
-        for requirement in self.requirements:
-            if requirement.field not in supported:
-                raise BadRequest(f"field label not supported: {requirement.field}")
-
-    def matches(self, get: Callable[[str], str]) -> bool:
-        """`get` gives the value of a field, the empty string when it is not set."""
-        return all((get(field) == value) is equal for field, equal, value in self.requirements)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, FieldSelector) and self.requirements == other.requirements
-
-    def __hash__(self) -> int:
-        return hash(self.requirements)
-
-    def __str__(self) -> str:
-        return ",".join(f"{r.field}{'=' if r.equal else '!='}{_escape(r.value)}" for r in self.requirements)
-
-    def __repr__(self) -> str:
-        return f"FieldSelector({str(self)!r})"
-
-
-_FIELD_TERM = re.compile(r"(.*?)(!=|==|=)(.*)", re.DOTALL)
-_ESCAPED = re.compile(r"[\\,=]")
-
-
-def _escape(value: str) -> str:
-    return _ESCAPED.sub(lambda match: "\\" + match[0], value)
-
-
-def _split_terms(text: str) -> list[str]:
-    """Split at commas that no backslash escapes."""
-    terms, start, at = [], 0, 0
-    while at < len(text):
-        if text[at] == "\\":
-            at += 1
-        elif text[at] == ",":
-            terms.append(text[start:at])
-            start = at + 1
-        at += 1
-    return [*terms, text[start:]]
-
-
-def _unescape(value: str) -> str:
-    if not _ESCAPED.search(value):
-        return value
-    out, at = [], 0
-    while at < len(value):
-        char = value[at]
-        if char == "\\":
-            at += 1
-            following = value[at : at + 1]
-            if not following or following not in "\\,=":
-                raise BadRequest(f"invalid field selector: invalid escape sequence: \\{following}")
-            char = following
-        elif char in ",=":
-            raise BadRequest(f"invalid field selector: unescaped character in value: {char}")
-        out.append(char)
-        at += 1
-    return "".join(out)

@@ -8,7 +8,7 @@ from functools import cache, partial
 from typing import Any
 
 from paddlecloud.api.pattern import Pattern
-from paddlecloud.kube import jsonpath, quantity, selectors
+from paddlecloud.kube import field_selectors, jsonpath, name_rules, quantity, selectors
 from paddlecloud.kube.timetable import timetable, zone_of
 from paddlecloud.local.apiserver.auth.rbac import Rule
 from paddlecloud.local.apiserver.auth.rule_cover import uncovered
@@ -183,9 +183,9 @@ def header_block(size: int) -> bytes:
 
 
 def names(text: str) -> None:
-    selectors.qualified_name_problems(text)
-    selectors.subdomain_problems(text)
-    selectors.label_value_problems(text)
+    name_rules.qualified_name_problems(text)
+    name_rules.subdomain_problems(text)
+    name_rules.label_value_problems(text)
 
 
 def formats(text: str) -> None:
@@ -218,7 +218,7 @@ def apiserver() -> Iterator[Row]:
         yield Row("api: labelSelector", name, texts, selectors.LabelSelector.parse)
         yield Row("api: names", name, texts, names)
     for name, texts in FIELDS.items():
-        yield Row("api: fieldSelector", name, texts, selectors.FieldSelector.parse)
+        yield Row("api: fieldSelector", name, texts, field_selectors.FieldSelector.parse)
     for name, texts in PATHS.items():
         yield Row("api: jsonPath of columns", name, texts, jsonpath.compile, 1 << 16)
     for name, texts in TEMPLATES.items():

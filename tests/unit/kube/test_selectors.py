@@ -9,16 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.kube.errors import BadRequest
-from paddlecloud.kube.selectors import (
-    FieldRequirement,
-    FieldSelector,
-    LabelSelector,
-    Requirement,
-    label_value_problems,
-    qualified_name_problems,
-    selects,
-    workload_selects,
-)
+from paddlecloud.kube.field_selectors import FieldRequirement, FieldSelector
+from paddlecloud.kube.name_rules import label_value_problems, qualified_name_problems
+from paddlecloud.kube.selectors import LabelSelector, Requirement, selects, workload_selects
 
 LABELS = {"app": "web", "tier": "front", "size": "7", "example.com/zone": "a"}
 

@@ -19,8 +19,8 @@ from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.render import output, pipeline_graph, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.generated_names import suffix
+from paddlecloud.kube.name_rules import subdomain_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import actions, cache_misses, record, schedule, starting, states
 from paddlecloud.pipelines.runs.package import Package, PackageError

@@ -18,8 +18,8 @@ from typing import Any
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
+from paddlecloud.kube.field_selectors import FieldSelector
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import FieldSelector
 from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.apiserver.auth.audit import AuditLog
 from paddlecloud.local.apiserver.auth.authentication import User, open_to_anonymous

@@ -10,8 +10,8 @@ import re
 from functools import partial
 
 from paddlecloud.kube.conditions import dated
+from paddlecloud.kube.name_rules import subdomain_problems
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.kube.selectors import subdomain_problems
 from paddlecloud.local.apiserver.builtin.types import COMMON, DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation.rules import immutable, problems
 from paddlecloud.local.apiserver.crd.schema import structural_causes

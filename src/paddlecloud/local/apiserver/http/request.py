@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.selectors import FieldSelector, LabelSelector
+from paddlecloud.kube.field_selectors import FieldSelector
+from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.apiserver.auth.authentication import Headers, User
 
 _VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

@@ -14,8 +14,8 @@ from typing import Any, Literal, NamedTuple
 
 from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.generated_names import ALPHABET, SUFFIX_LENGTH
+from paddlecloud.kube.name_rules import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.kube.resource import Resource
-from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES, Cause, forbidden, invalid, required, too_long
 
 Meta = Mapping[str, Any]

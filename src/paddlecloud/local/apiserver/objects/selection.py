@@ -8,8 +8,9 @@ from typing import Any, TypedDict
 
 import msgspec
 
+from paddlecloud.kube.field_selectors import FieldSelector
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import FieldSelector, LabelSelector
+from paddlecloud.kube.selectors import LabelSelector
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.store.record import Record
 

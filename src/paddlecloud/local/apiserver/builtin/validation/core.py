@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any
 
 from paddlecloud.kube import quantity
+from paddlecloud.kube.name_rules import qualified_name_problems, subdomain_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     IMMUTABLE,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from paddlecloud.kube.name_rules import qualified_name_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import qualified_name_problems
 from paddlecloud.local.apiserver.schema.causes import Cause, invalid, required
 
 _IDENTITY = frozenset(("metadata.name", "metadata.namespace", "metadata.uid"))

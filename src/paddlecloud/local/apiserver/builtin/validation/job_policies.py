@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from paddlecloud.kube.name_rules import qualified_name_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import qualified_name_problems
 from paddlecloud.local.apiserver.builtin.validation.rules import not_negative, problems
 from paddlecloud.local.apiserver.schema.causes import Cause, invalid, required, too_long, too_many
 

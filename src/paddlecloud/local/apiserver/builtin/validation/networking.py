@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from paddlecloud.kube.name_rules import subdomain_problems, wildcard_subdomain_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import subdomain_problems, wildcard_subdomain_problems
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     immutable,
     is_address,

@@ -8,8 +8,8 @@ from __future__ import annotations
 import copy
 from functools import cache
 
+from paddlecloud.kube.name_rules import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation import fieldref
 from paddlecloud.local.apiserver.builtin.validation.container import (

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from paddlecloud.kube.name_rules import label_value_problems, qualified_name_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import label_value_problems, qualified_name_problems
 from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES, Cause, duplicate, forbidden, invalid, required
 
 IMMUTABLE = "field is immutable"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.kube import quantity
+from paddlecloud.kube.name_rules import qualified_name_problems, subdomain_problems
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.selectors import qualified_name_problems, subdomain_problems
 from paddlecloud.local.apiserver.builtin.validation.core import volume_source
 from paddlecloud.local.apiserver.builtin.validation.rules import (
     IMMUTABLE,
