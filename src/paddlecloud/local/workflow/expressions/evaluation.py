@@ -16,8 +16,9 @@ from typing import Any
 from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
 from paddlecloud.local.workflow.expressions import functions
 from paddlecloud.local.workflow.expressions.budget import Budget, take_work
-from paddlecloud.local.workflow.expressions.syntax import (
-    PREDICATES,
+from paddlecloud.local.workflow.expressions.parser import PREDICATES, parse
+from paddlecloud.local.workflow.expressions.tokens import ExpressionError
+from paddlecloud.local.workflow.expressions.tree import (
     Array,
     Binary,
     Call,
@@ -33,9 +34,7 @@ from paddlecloud.local.workflow.expressions.syntax import (
     Sequence,
     Slice,
     Unary,
-    parse,
 )
-from paddlecloud.local.workflow.expressions.tokens import ExpressionError
 from paddlecloud.local.workflow.expressions.values import Value, equal, is_number, is_whole, to_int, type_name, wrapped
 
 Variables = Mapping[str, Value]

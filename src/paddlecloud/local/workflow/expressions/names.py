@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from paddlecloud.local.workflow.expressions.syntax import Binary, Chain, Literal, Member, Name, Node, children
+from paddlecloud.local.workflow.expressions.tree import Binary, Chain, Literal, Member, Name, Node, children
 
 
 def names_in(node: Node) -> Iterator[str]:
