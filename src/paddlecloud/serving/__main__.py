@@ -1,3 +1,5 @@
+"""`python -m paddlecloud.serving`: the inference server."""
+
 import sys
 
 from paddlecloud.serving.command import main

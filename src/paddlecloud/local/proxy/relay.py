@@ -52,7 +52,7 @@ async def hang_up(writer: asyncio.StreamWriter) -> None:
     try:
         await asyncio.wait_for(writer.wait_closed(), PATIENCE)
     except (OSError, asyncio.TimeoutError):
-        pass
+        pass  # nothing more can be sent to this peer
     finally:
         writer.transport.abort()
 

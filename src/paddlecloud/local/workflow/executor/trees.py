@@ -43,7 +43,7 @@ def entered(root: str | os.PathLike[str] | int, parts: Sequence[str], *, make: b
                 try:
                     os.mkdir(part, dir_fd=folder)
                 except FileExistsError:
-                    pass
+                    pass  # opened next, which fails if it is no folder
             deeper = os.open(part, _FOLDER, dir_fd=folder)
             os.close(folder)
             folder = deeper

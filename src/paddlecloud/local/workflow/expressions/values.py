@@ -68,7 +68,7 @@ def to_float(value: Value) -> float:
         try:
             return float(value)
         except ValueError:
-            pass
+            pass  # reported below, as every value that is no number
     raise ExpressionError(f"invalid operation: float({shown(value) if isinstance(value, str) else type_name(value)})")
 
 
