@@ -39,3 +39,9 @@ class Unreachable(StorageError):
     """No answer, or an answer that says to try again later."""
 
     reason = "Unreachable"
+
+
+class NoSpace(StorageError):
+    """The disk, or what the user may use of it, is full."""
+
+    reason = "NoSpace"

@@ -192,8 +192,8 @@ def _real(folders: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(os.path.realpath(folder) for folder in folders)
 
 
-class BucketSource:
-    """Objects below a prefix of an S3 bucket."""
+class BucketClient:
+    """An S3 bucket from a prefix on: requests, listings, and failures in words that show no keys."""
 
     def __init__(self, bucket: Bucket, credentials: Credentials, location: Location) -> None:
         self._obstore, _ = object_store_client()
@@ -217,14 +217,6 @@ class BucketSource:
         settings["retry_config"] = {"max_retries": 4, "retry_timeout": PATIENCE}
         self._store = s3_store(bucket.name, **settings, virtual_hosted_style_request=False)
 
-    def entries(self, after: str = "") -> Iterator[Entry]:
-        found = False
-        for entry in self._listed(self._prefix or None, after):
-            found = True
-            yield entry
-        if not found and not after and self._prefix:
-            yield from self._single()
-
     def _listed(self, prefix: str | None, after: str) -> Iterator[Entry]:
         cut = len(prefix or "")
         try:
@@ -237,6 +229,45 @@ class BucketSource:
                         yield Entry(key, item["size"], modified, etag=item["e_tag"] or "")
         except Exception as error:
             raise self._explained(error) from None  # the original's text shows requests at length
+
+    def _explained(self, error: Exception) -> StorageError:
+        text = redact(str(error), self._credentials)
+        if isinstance(error, StorageError):
+            return error
+        status = re.search(r"status code: (\d+)", text)
+        code = re.search(r"<Code>([^<]*)</Code>", text)
+        message = re.search(r"<Message>([^<]*)</Message>", text)
+        said = ": ".join(match[1] for match in (code, message) if match)
+        number = int(status[1]) if status else 0
+        if number in (401, 403) or isinstance(error, PermissionError):
+            hint = "check access-key and secret-key" if self._credentials else "it asks for keys: name a Secret"
+            return Denied(f"{self._shown}: access denied ({said or number}); {hint}")
+        if number == 404 or isinstance(error, FileNotFoundError):
+            return Missing(f"{self._shown}: not found ({said or number}); check bucket and prefix")
+        if isinstance(error, ValueError):
+            return BadUri(f"{self._shown}: {text.splitlines()[0]}")
+        if NO_TLS in text:
+            return Unreachable(f"{self._shown}: the server at {self._endpoint} does not use TLS; {self._over_http()}")
+        reason = said or _cause(text)
+        return Unreachable(f"{self._shown}: {reason}; check the endpoint {self._endpoint} and the network")
+
+    def _over_http(self) -> str:
+        """How such a server is reached. Not by itself: keys and data would be sent in clear."""
+        address = f"{self._location.scheme}://{self._location.host}"
+        plain = self._endpoint.replace("https://", "http://", 1)
+        return f"for plain http start the platform with {VARIABLE}={address}={plain}, or sync with no-https"
+
+
+class BucketSource(BucketClient):
+    """Objects below a prefix of an S3 bucket."""
+
+    def entries(self, after: str = "") -> Iterator[Entry]:
+        found = False
+        for entry in self._listed(self._prefix or None, after):
+            found = True
+            yield entry
+        if not found and not after and self._prefix:
+            yield from self._single()
 
     def _single(self) -> Iterator[Entry]:
         """A prefix that is itself an object: one file."""
@@ -267,33 +298,6 @@ class BucketSource:
             self._obstore.delete(self._store, self._key(entry))
         except Exception as error:
             raise self._explained(error) from None
-
-    def _explained(self, error: Exception) -> StorageError:
-        text = redact(str(error), self._credentials)
-        if isinstance(error, StorageError):
-            return error
-        status = re.search(r"status code: (\d+)", text)
-        code = re.search(r"<Code>([^<]*)</Code>", text)
-        message = re.search(r"<Message>([^<]*)</Message>", text)
-        said = ": ".join(match[1] for match in (code, message) if match)
-        number = int(status[1]) if status else 0
-        if number in (401, 403) or isinstance(error, PermissionError):
-            hint = "check access-key and secret-key" if self._credentials else "it asks for keys: name a Secret"
-            return Denied(f"{self._shown}: access denied ({said or number}); {hint}")
-        if number == 404 or isinstance(error, FileNotFoundError):
-            return Missing(f"{self._shown}: not found ({said or number}); check bucket and prefix")
-        if isinstance(error, ValueError):
-            return BadUri(f"{self._shown}: {text.splitlines()[0]}")
-        if NO_TLS in text:
-            return Unreachable(f"{self._shown}: the server at {self._endpoint} does not use TLS; {self._over_http()}")
-        reason = said or _cause(text)
-        return Unreachable(f"{self._shown}: {reason}; check the endpoint {self._endpoint} and the network")
-
-    def _over_http(self) -> str:
-        """How such a server is reached. Not by itself: keys and data would be sent in clear."""
-        address = f"{self._location.scheme}://{self._location.host}"
-        plain = self._endpoint.replace("https://", "http://", 1)
-        return f"for plain http start the platform with {VARIABLE}={address}={plain}, or sync with no-https"
 
 
 NO_TLS = "InvalidMessage("

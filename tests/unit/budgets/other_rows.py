@@ -28,6 +28,8 @@ from paddlecloud.local.workflow.artifacts import repositories
 from paddlecloud.local.workflow.decision.metrics import metric_problems
 from paddlecloud.local.workflow.pods import spec_patch
 from paddlecloud.local.workflow.templates import TemplateError
+from paddlecloud.modelhub import manifest
+from paddlecloud.modelhub.errors import Damaged
 from paddlecloud.storage import archive, uri
 from unit.budgets.inputs import JSON, Row, times
 
@@ -95,7 +97,21 @@ def metrics_of(size: int) -> Any:
     return {"metrics": {"prometheus": [metric] * (size // 512)}}
 
 
+def manifest_of(size: int) -> bytes:
+    file = '{"path":"%s%d","sha256":"%s","size":1,"blob":"a"}'
+    files = ",".join(file % ("a/" * (number % 20), number, "0" * 64) for number in range(max(1, size // 150)))
+    head = '"format":1,"namespace":"n","model":"m","version":"1","digest":"","size":0'
+    return f'{{{head},"files":[{files}]}}'.encode()
+
+
+def read_manifest(content: bytes) -> None:
+    with contextlib.suppress(Damaged):
+        manifest.decode(content, "a manifest")
+
+
 def others() -> Iterator[Row]:
+    for name, make in {**JSON, "files": manifest_of}.items():
+        yield Row("modelhub: manifests", name, make, read_manifest)
     yield Row("node: routes of a Service", "ports", service_of, lambda given: routes_of(*given), 1 << 18)
     yield Row(
         "node: status of a pod", "containers", pod_of, lambda pod: build_status(pod, Observed(), Plan(), 0.0), 1 << 18

@@ -1,0 +1,1 @@
+"""Models and their versions: the grammar of their names."""

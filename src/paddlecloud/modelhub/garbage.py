@@ -1,0 +1,108 @@
+"""Garbage collection: copies that no manifest names, marked in one run and removed in a later one.
+
+A push never uses a marked copy, and a mark must be as old as the grace time before its copy is removed: by then every
+push that chose the copy before it was marked has created its manifest, which is read after the marks. Keys of copies
+are never used again. So runs need no lock, and may be killed, repeated and run at the same time.
+
+Times are those of the store. A clock that goes back only delays.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from paddlecloud.modelhub import catalogue, layout
+from paddlecloud.modelhub.errors import Refused
+from paddlecloud.storage.sources import Entry
+from paddlecloud.storage.stores import Store
+
+GRACE = 24 * 3600.0
+SHORTEST_GRACE = 3600.0
+
+Place = tuple[str, str]
+"""Digest and copy."""
+
+
+@dataclass
+class Collected:
+    versions: int = 0
+    kept: int = 0
+    """Copies that manifests name."""
+    kept_bytes: int = 0
+    marked: int = 0
+    """Copies that no manifest names, and that a run after the grace time removes."""
+    marked_bytes: int = 0
+    young: int = 0
+    """Copies that no manifest names yet: they may belong to a push that runs."""
+    removed: int = 0
+    removed_bytes: int = 0
+
+
+def collect(store: Store, *, grace: float = GRACE, nobody_pushes: bool = False, dry_run: bool = False) -> Collected:
+    """One run. `nobody_pushes` is the caller's promise: then all that no manifest names is removed at once.
+
+    Raises `Damaged` and removes nothing if a manifest cannot be read: what it names is not known.
+    """
+    if grace < SHORTEST_GRACE and not nobody_pushes:
+        raise Refused(f"the grace time must be an hour at least while others may push, not {grace:.0f} s")
+    grace = 0.0 if nobody_pushes else grace
+    now = _store_time(store)
+    marks = {layout.place(entry.key): entry for entry in store.list(layout.CONDEMNED)}
+    copies = {layout.place(entry.key): entry for entry in store.list(layout.BLOBS)}
+    done = Collected()
+    named = set(_named(store, done))  # after the marks were listed
+    for place, entry in copies.items():
+        _judge(store, place, entry, marks.get(place), named, now - grace, done, nobody_pushes, dry_run)
+    if not dry_run:
+        for place in marks.keys() - (copies.keys() - named):  # of copies that are gone, or are named after all
+            store.delete(layout.mark(*place))
+        store.delete_drafts(grace)
+    return done
+
+
+def _judge(
+    store: Store,
+    place: Place,
+    entry: Entry,
+    mark: Entry | None,
+    named: set[Place],
+    oldest: float,
+    done: Collected,
+    at_once: bool,
+    dry_run: bool,
+) -> None:
+    if place in named:
+        done.kept += 1
+        done.kept_bytes += entry.size
+    elif at_once or (mark is not None and mark.mtime <= oldest):
+        if not dry_run:
+            store.delete(layout.blob(*place))  # the mark is removed after it: a copy without a mark can be used
+            store.delete(layout.mark(*place))
+        done.removed += 1
+        done.removed_bytes += entry.size
+    elif mark is not None or entry.mtime <= oldest:
+        if mark is None and not dry_run:
+            store.create(layout.mark(*place), b"")
+        done.marked += 1
+        done.marked_bytes += entry.size
+    else:
+        done.young += 1
+
+
+def _named(store: Store, done: Collected) -> Iterator[Place]:
+    for which in catalogue.versions(store):
+        found = catalogue.find(store, which)
+        if found is not None:  # removed while we look
+            done.versions += 1
+            yield from ((file.sha256, file.blob) for file in found.files)
+
+
+def _store_time(store: Store) -> float:
+    key = f"{layout.CLOCK}{secrets.token_hex(8)}"
+    store.create(key, b"")
+    try:
+        return max(entry.mtime for entry in store.list(layout.CLOCK) if entry.key == key)
+    finally:
+        store.delete(key)

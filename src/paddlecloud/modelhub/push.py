@@ -1,0 +1,193 @@
+"""A folder or a file as a new version: files first, the manifest last, by a conditional create.
+
+A push that is killed leaves copies that no manifest names, which garbage collection removes later, and no version. A
+copy that is stored already is used again, unless the garbage collector has condemned it. That is checked for all copies
+right before the manifest is created; why this suffices is in docs/design/modelhub.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from paddlecloud.modelhub import catalogue, layout, manifest
+from paddlecloud.modelhub.catalogue import VersionKey
+from paddlecloud.modelhub.errors import Damaged, Refused, VersionExists
+from paddlecloud.modelhub.manifest import FORMAT, File, Manifest
+from paddlecloud.modelhub.parallel import each
+from paddlecloud.storage.sources import CHUNK, FolderSource
+from paddlecloud.storage.stores import Store, check_conditions
+
+ROUNDS = 3
+"""How often copies are looked for anew when they were condemned or removed while others were uploaded."""
+
+Progress = Callable[[int], None]
+
+
+class Facts(NamedTuple):
+    """What a manifest says besides its files."""
+
+    created_by: str
+    created_at: str
+    framework: str = ""
+    metrics: Mapping[str, float] = {}
+    origin: Mapping[str, str] = {}
+    description: str = ""
+
+
+class Pushed(NamedTuple):
+    manifest: Manifest
+    created: bool
+    """False if the version existed with the same files."""
+    uploaded: int
+    """Bytes that the store did not have."""
+
+
+class Local(NamedTuple):
+    """Files of this machine with their digests."""
+
+    root: Path
+    files: tuple[File, ...]
+
+    @property
+    def digest(self) -> str:
+        return manifest.digest_of(self.files)
+
+    def path(self, file: File) -> Path:
+        return self.root / file.path
+
+
+def read_local(path: Path, progress: Progress = lambda _: None) -> Local:
+    """The files of a folder, or a single file. Links are followed. Raises `Refused`."""
+    if not path.exists():
+        raise Refused(f"{path} does not exist")
+    root = path if path.is_dir() else path.parent
+    if path.is_dir():
+        paths = [entry.key for entry in FolderSource(str(path)).entries() if not entry.is_folder]
+    else:
+        paths = [path.name]
+    manifest.check_paths(paths)
+    return Local(root, tuple(each(lambda name: _digested(root, name, progress), paths)))
+
+
+def push(store: Store, which: VersionKey, local: Local, facts: Facts, progress: Progress = lambda _: None) -> Pushed:
+    """Raises `VersionExists` if the version has other files, and whatever the store raises."""
+    check_conditions(store, layout.FORMAT_KEY, layout.FORMAT_CONTENT)
+    if (found := catalogue.find(store, which)) is not None:
+        return _same(store, found, local, progress)
+    files, uploaded = _stored(store, local, progress)
+    wanted = Manifest(
+        format=FORMAT,
+        namespace=which.namespace,
+        model=which.model,
+        version=which.version,
+        digest=local.digest,
+        size=sum(file.size for file in files),
+        files=files,
+        framework=facts.framework or manifest.framework_of(file.path for file in files),
+        metrics=dict(facts.metrics),
+        origin=dict(facts.origin),
+        description=facts.description,
+        created_by=facts.created_by,
+        created_at=facts.created_at,
+    )
+    if store.create(which.key, manifest.encode(wanted)):
+        return Pushed(wanted, created=True, uploaded=uploaded)
+    # Another push was first, or this one was: a store may repeat a request whose answer was lost.
+    return _same(store, catalogue.get(store, which), local, progress)._replace(uploaded=uploaded)
+
+
+def next_number(taken: Iterable[str]) -> str:
+    """The version after the highest number; names that are no numbers do not count."""
+    return str(max((int(name) for name in taken if name.isdecimal() and len(name) <= 18), default=0) + 1)
+
+
+def _same(store: Store, found: Manifest, local: Local, progress: Progress) -> Pushed:
+    """Of a version that exists, only what the store has lost is uploaded again."""
+    if found.digest != local.digest:
+        raise VersionExists(
+            f"{found.model}:{found.version} exists with other files ({found.digest[:19]}…, by {found.created_by} at "
+            f"{found.created_at}); versions never change: push it as another version"
+        )
+    uploaded = 0
+    for file in found.files:
+        key = layout.blob(file.sha256, file.blob)
+        if store.size(key) != file.size:
+            store.delete(key)  # a part of it is no use
+            _upload(store, key, local.path(file), file, progress)
+            uploaded += file.size
+    return Pushed(found, created=False, uploaded=uploaded)
+
+
+def _stored(store: Store, local: Local, progress: Progress) -> tuple[tuple[File, ...], int]:
+    """The files with a copy of each in the store, none of which was condemned a moment ago; and bytes uploaded."""
+    copies: dict[str, str] = {}
+    uploaded = 0
+    wanted = {file.sha256: file for file in local.files}
+    for _ in range(ROUNDS):
+        find = partial(_copy_of, store, local, _condemned(store), progress)
+        for file, copy, size in each(find, [file for sha256, file in wanted.items() if sha256 not in copies]):
+            copies[file.sha256] = copy
+            uploaded += size
+        # Marks first, then copies: a copy without a mark that is there now stays for the whole grace time.
+        condemned = _condemned(store)
+        for sha256, copy in list(copies.items()):
+            if (sha256, copy) in condemned or store.size(layout.blob(sha256, copy)) != wanted[sha256].size:
+                del copies[sha256]
+        if len(copies) == len(wanted):
+            files = tuple(File(file.path, file.sha256, file.size, copies[file.sha256]) for file in local.files)
+            return files, uploaded
+    raise Damaged("the store loses files while they are uploaded; check it, and that no other program cleans it")
+
+
+def _copy_of(
+    store: Store, local: Local, condemned: set[tuple[str, str]], progress: Progress, file: File
+) -> tuple[File, str, int]:
+    for entry in store.list(layout.copies(file.sha256)):
+        place = layout.place(entry.key)
+        if place not in condemned and entry.size == file.size:
+            progress(file.size)
+            return file, place[1], 0
+    copy = secrets.token_hex(8)
+    _upload(store, layout.blob(file.sha256, copy), local.path(file), file, progress)
+    return file, copy, file.size
+
+
+def _upload(store: Store, key: str, path: Path, file: File, progress: Progress) -> None:
+    digest = hashlib.sha256()
+
+    def pieces() -> Iterator[bytes]:
+        for piece in _read(path):
+            digest.update(piece)
+            progress(len(piece))
+            yield piece
+        if digest.hexdigest() != file.sha256:  # before the copy becomes visible
+            raise Refused(f"{path} was changed while it was pushed; push it when nothing writes it any more")
+
+    store.upload(key, pieces())
+
+
+def _digested(root: Path, name: str, progress: Progress) -> File:
+    digest, size = hashlib.sha256(), 0
+    for piece in _read(root / name):
+        digest.update(piece)
+        size += len(piece)
+        progress(len(piece))
+    return File(name, digest.hexdigest(), size)
+
+
+def _read(path: Path) -> Iterator[bytes]:
+    try:
+        with path.open("rb", buffering=0) as file:
+            while piece := file.read(CHUNK):
+                yield piece
+    except OSError as error:
+        raise Refused(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _condemned(store: Store) -> set[tuple[str, str]]:
+    return {layout.place(entry.key) for entry in store.list(layout.CONDEMNED)}
