@@ -22,8 +22,9 @@ from paddlecloud.api.schema import struct_schema
 FOLDER = Path(__file__).parents[1] / "kinds"
 _HEADER = "<!-- Written by `make rendered`: change the declarations, not this file. -->"
 _PREFIXES = {"kubeflow.org": "kubeflow-", "serving.knative.dev": "knative-"}
-_LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems")
+_LIMITS = ("minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems", "maxProperties")
 _WORDS = {"minimum": "≥", "maximum": "≤", "minLength": "length ≥", "maxLength": "length ≤", "minItems": "items ≥"}
+_WORDS |= {"maxItems": "items ≤", "maxProperties": "items ≤"}
 
 
 @dataclass

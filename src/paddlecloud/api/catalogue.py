@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from paddlecloud.api import argo, knative, kubeflow, paddlejob, paddleservice, podgroup, samplejob, sampleset
+from paddlecloud.api import argo, knative, kubeflow, model, paddlejob, paddleservice, podgroup, samplejob, sampleset
 from paddlecloud.api.kind import KindDeclaration
 
 KINDS: tuple[KindDeclaration, ...] = (
@@ -11,6 +11,8 @@ KINDS: tuple[KindDeclaration, ...] = (
     samplejob.DECLARATION,
     paddleservice.DECLARATION,
     paddleservice.ELASTICSERVING,
+    model.MODEL,
+    model.MODEL_VERSION,
 )
 """The kinds of this project: what is installed on a cluster."""
 

@@ -25,11 +25,15 @@ SERVING = "serving.paddlepaddle.org"
 ELASTIC_SERVING = "elasticserving.paddlepaddle.org"
 """The group of the earlier ElasticServing project, whose YAML is still served."""
 
+MODELHUB = "modelhub.paddlepaddle.org"
+
 PADDLEJOB = KindName(BATCH, "v1", "paddlejobs", "PaddleJob")
 SAMPLESET = KindName(BATCH, "v1alpha1", "samplesets", "SampleSet")
 SAMPLEJOB = KindName(BATCH, "v1alpha1", "samplejobs", "SampleJob")
 PADDLESERVICE = KindName(SERVING, "v1", "paddleservices", "PaddleService")
 EARLIER_PADDLESERVICE = KindName(ELASTIC_SERVING, "v1", "paddleservices", "PaddleService")
+MODEL = KindName(MODELHUB, "v1alpha1", "models", "Model")
+MODELVERSION = KindName(MODELHUB, "v1alpha1", "modelversions", "ModelVersion")
 KUBEFLOW_PADDLEJOB = KindName("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
 
 JOB_LABEL = "paddlepaddle.org/job-name"
@@ -51,6 +55,9 @@ SOURCE = f"{SERVING}/source"
 """Annotation of a revision: the endpoint it was made from, so that one can go back to it."""
 MODEL_FINGERPRINT = f"{SERVING}/model-fingerprint"
 """Annotation of a revision whose model is a folder of the node: by which a later change of its files is detected."""
+
+MODEL_LABEL = f"{MODELHUB}/model"
+"""Of a ModelVersion, with the name of its Model as value: versions of one model are selected by it."""
 
 RETRY_AT = "paddlepaddle.org/retry-at"
 """Annotation of PaddleJobs and SampleJobs: a new value requests another run of a job that has ended."""

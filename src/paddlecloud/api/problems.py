@@ -22,6 +22,7 @@ REQUIRED = "FieldValueRequired"
 INVALID = "FieldValueInvalid"
 NOT_SUPPORTED = "FieldValueNotSupported"
 TOO_LONG = "FieldValueTooLong"
+TOO_MANY = "FieldValueTooMany"
 TYPE_INVALID = "FieldValueTypeInvalid"
 FORBIDDEN = "FieldValueForbidden"
 
@@ -103,6 +104,7 @@ def check_declared(value: Any, schema: Schema, path: str = "") -> Iterator[Probl
     elif isinstance(value, list):
         if len(value) < schema.get("minItems", 0):
             yield invalid(path, value, f"must have at least {schema['minItems']} items")
+        yield from _too_many(value, schema, "maxItems", path)
         for index, item in enumerate(value):
             yield from check_declared(item, schema.get("items", {}), f"{path}[{index}]")
 
@@ -124,8 +126,14 @@ def _scalar(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
             yield invalid(path, value, f"must match {schema['pattern']}")
 
 
+def _too_many(value: Collection[Any], schema: Schema, limit: str, path: str) -> Iterator[Problem]:
+    if len(value) > schema.get(limit, len(value)):
+        yield Problem(path, TOO_MANY, f"Too many: {len(value)}: must have at most {schema[limit]} items")
+
+
 def _members(value: dict[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
     prefix = f"{path}." if path else ""
+    yield from _too_many(value, schema, "maxProperties", path)
     for name in schema.get("required", ()):
         if value.get(name) is None:
             yield required(prefix + name, "must be set")

@@ -26,6 +26,8 @@ METASCHEMA: dict[str, Any] = {
                 "minLength": {"type": "integer", "minimum": 0},
                 "maxLength": {"type": "integer", "minimum": 0},
                 "minItems": {"type": "integer", "minimum": 0},
+                "maxItems": {"type": "integer", "minimum": 0},
+                "maxProperties": {"type": "integer", "minimum": 0},
                 "pattern": {"type": "string", "format": "regex"},
                 "required": {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True},
                 "properties": {"type": "object", "additionalProperties": {"$ref": "#/$defs/node"}},

@@ -27,6 +27,6 @@ def test_there_is_no_page_of_a_kind_that_is_gone() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_field_of_spec_and_status_is_on_the_page(kind: KindDeclaration) -> None:
     text = PAGES[f"{kind.singular}.md"]
-    for part in ("spec", "status"):
+    for part in ("spec", "status") if kind.status else ("spec",):
         for name in root_schema(kind)["properties"][part]["properties"]:
             assert f"| `{name}` |" in text

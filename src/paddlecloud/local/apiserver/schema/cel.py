@@ -1,11 +1,12 @@
 """Expressions of CEL, as far as rules between the fields of one object need them.
 
 The subset: literals, `self`, `oldSelf` and their fields, `has()`, `size()`, indexes, lists, `in`, comparisons,
-`contains()`, `startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `!`, `&&`, `||`
-and `? :`. There are no macros over lists and no regular expressions, so an expression takes time in proportion to its
-own length and that of the strings that it names. Everything else is `Unsupported`: the caller
-decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec, doc/langdef.md):
-whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where the other decides.
+`contains()`, `startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `+` of strings and
+of lists, `!`, `&&`, `||` and `? :`. There are no macros over lists and no regular expressions, so an expression takes
+time in proportion to its own length and that of the strings and lists that it names. Everything else is `Unsupported`:
+the caller decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec,
+doc/langdef.md): whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where
+the other decides.
 """
 
 from __future__ import annotations
@@ -328,6 +329,8 @@ def _whole(value: int) -> int:
 def _arithmetic(of: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
     def value(self: Value) -> Value:
         a, b = left(self), right(self)
+        if of is operator.add and type(a) is type(b) and isinstance(a, (str, list)):
+            return a + b  # one after the other
         if not (_is_number(a) and _is_number(b)):
             raise EvaluationError("no such overload: arithmetic on what is no number")
         try:

@@ -1,0 +1,126 @@
+"""Fields of Model and ModelVersion, and the rules by which API servers keep versions and histories as they are."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from paddlecloud.api.fields import Int32, Int64, Root, Rule, Time, Wire, doc
+from paddlecloud.api.model.reference import ALIAS_PATTERN, LONGEST, NAME_PATTERN, VERSION_PATTERN
+
+MOST_MOVES = 256
+"""Of all aliases of a model; with the next one the oldest goes."""
+MOST_ALIASES = 64
+LONGEST_TEXT = 1024
+
+_LAST = "self.moves[size(self.moves) - 1]"
+_FULL = f"(size(oldSelf.moves) == {MOST_MOVES} && [oldSelf.moves[0]] + self.moves == oldSelf.moves + [{_LAST}])"
+
+LAST_MOVE = Rule(
+    f"has(self.moves) && size(self.moves) > 0 ? has(self.aliases) && {_LAST}.alias in self.aliases && "
+    f"self.aliases[{_LAST}.alias] == {_LAST}.to : !has(self.aliases) || size(self.aliases) == 0",
+    "the last entry of spec.moves must say where its alias points now, and aliases need an entry: use `pdc model tag`",
+)
+NO_MOVE_UNRECORDED = Rule(
+    "(!has(self.aliases) && !has(oldSelf.aliases)) || "
+    "(has(self.aliases) && has(oldSelf.aliases) && self.aliases == oldSelf.aliases) || "
+    "(has(self.moves) && (!has(oldSelf.moves) || self.moves != oldSelf.moves))",
+    "an alias is moved together with an entry in spec.moves that says who moves it and why: use `pdc model tag`",
+)
+HISTORY_STAYS = Rule(
+    "!has(oldSelf.moves) || size(oldSelf.moves) == 0 || (has(self.moves) && size(self.moves) > 0 && "
+    f"(self.moves == oldSelf.moves || self.moves == oldSelf.moves + [{_LAST}] || {_FULL}))",
+    f"spec.moves is a history: one entry is appended at a time; of more than {MOST_MOVES} the oldest goes",
+)
+
+
+class Move(Wire):
+    """An alias was moved."""
+
+    alias: Annotated[str, doc("Which alias.", required=True, pattern=ALIAS_PATTERN, maxLength=LONGEST)]
+    to: Annotated[str, doc("The version it points to from then on.", required=True, maxLength=LONGEST)]
+    by: Annotated[
+        str,
+        doc("Who moved it, as the client says; the API server's audit log proves it.", required=True, maxLength=256),
+    ]
+    at: Annotated[Time, doc("When.", required=True)]
+    previous: Annotated[
+        str | None, doc("The version it pointed to before; nothing for a new alias.", maxLength=LONGEST)
+    ] = None
+    reason: Annotated[str | None, doc("Why, in a sentence.", maxLength=LONGEST_TEXT)] = None
+
+
+class ModelSpec(Wire):
+    """Which versions the aliases of a model point to."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (LAST_MOVE, NO_MOVE_UNRECORDED, HISTORY_STAYS)
+
+    description: Annotated[str | None, doc("What the model is for.", maxLength=LONGEST_TEXT)] = None
+    aliases: Annotated[
+        dict[str, str] | None,
+        doc("Names that move, such as `production`, and the version each points to.", maxProperties=MOST_ALIASES),
+    ] = None
+    moves: Annotated[
+        list[Move] | None, doc("The history of all aliases, oldest first; it is only appended to.", maxItems=MOST_MOVES)
+    ] = None
+
+
+class Model(Root):
+    """Versions under one name."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            f"size(self.metadata.name) <= {LONGEST} && !self.metadata.name.contains('.')",
+            f"metadata.name: must be lower-case letters, digits and dashes, {LONGEST} characters at most",
+        ),
+    )
+
+    spec: Annotated[ModelSpec | None, doc("Aliases and their history.", required=True)] = None
+
+
+class ModelVersionSpec(Wire):
+    """What a version is and where it came from. It never changes."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (Rule("self == oldSelf", "a version never changes: push another one"),)
+
+    model: Annotated[str | None, doc("Name of its Model.", required=True, pattern=NAME_PATTERN, maxLength=LONGEST)] = (
+        None
+    )
+    version: Annotated[str | None, doc("Its own name.", required=True, pattern=VERSION_PATTERN, maxLength=LONGEST)] = (
+        None
+    )
+    digest: Annotated[
+        str | None,
+        doc(
+            "SHA-256 of its files: of a line `SHA256 SIZE PATH` for each, in the order of paths.",
+            required=True,
+            pattern="^sha256:[0-9a-f]{64}$",
+        ),
+    ] = None
+    size: Annotated[Int64 | None, doc("Bytes of all files.", required=True, minimum=0)] = None
+    files: Annotated[Int32 | None, doc("How many files it has.", required=True, minimum=1)] = None
+    store: Annotated[
+        str | None, doc("Address of the store; nothing for that of the embedded platform.", maxLength=LONGEST_TEXT)
+    ] = None
+    framework: Annotated[str | None, doc("`paddle`, `onnx` or nothing.", maxLength=LONGEST)] = None
+    description: Annotated[str | None, doc("What is special about it.", maxLength=LONGEST_TEXT)] = None
+    metrics: Annotated[dict[str, float] | None, doc("What was measured, such as `accuracy`.", maxProperties=64)] = None
+    origin: Annotated[
+        dict[str, str] | None,
+        doc("Where it came from, as the author says: `job`, `image`, `data`, `commit` and others.", maxProperties=64),
+    ] = None
+    created_by: Annotated[str | None, doc("Who pushed it, as the client says.", maxLength=256)] = None
+    created_at: Annotated[Time | None, doc("When it was pushed.")] = None
+
+
+class ModelVersion(Root):
+    """A model as it was at one time."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "self.metadata.name == self.spec.model + '.' + self.spec.version",
+            "metadata.name: must be MODEL.VERSION",
+        ),
+        Rule("self.spec.version != 'latest'", "spec.version: latest is an alias; a version has a name of its own"),
+    )
+
+    spec: Annotated[ModelVersionSpec | None, doc("What it is.", required=True)] = None

@@ -1,0 +1,137 @@
+"""Aliases and their history, and the rules by which an API server keeps them."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from paddlecloud.api import crd, model
+from paddlecloud.api.model.aliases import aliases_of, history, moved
+from paddlecloud.api.model.reference import BadReference
+from paddlecloud.api.model.spec import MOST_MOVES, ModelSpec, Move
+from paddlecloud.api.problems import encode
+from paddlecloud.local.apiserver.schema.rules import broken, compiled
+
+AT = "2026-11-18T12:00:00Z"
+
+
+def with_moves(*moves: tuple[str, str]) -> ModelSpec:
+    spec = ModelSpec()
+    for alias, to in moves:
+        spec = moved(spec, alias, to, by="ada", at=AT) or spec
+    return spec
+
+
+def refusals(kind: Any, new: dict[str, Any], old: dict[str, Any] | None = None) -> list[str]:
+    schema = crd.definition(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return [cause[2] for cause in broken(list(compiled(schema)), new, old)]
+
+
+def model_of(spec: ModelSpec, name: str = "ocr") -> dict[str, Any]:
+    return {"metadata": {"name": name}, "spec": encode(spec)}
+
+
+def test_a_move_says_who_moved_what_from_where_to_where_and_why() -> None:
+    spec = with_moves(("production", "6"), ("staging", "7"))
+    spec = moved(spec, "production", "7", by="grace", at=AT, reason="better on receipts") or spec
+    assert spec.aliases == {"production": "7", "staging": "7"}
+    assert history(spec, "production") == [
+        Move(alias="production", to="7", previous="6", by="grace", at=AT, reason="better on receipts"),
+        Move(alias="production", to="6", by="ada", at=AT),
+    ]
+    assert aliases_of(with_moves(("latest", "7"), ("production", "7"), ("old", "6")), "7") == ["production", "latest"]
+
+
+def test_a_move_to_where_it_is_changes_nothing() -> None:
+    assert moved(with_moves(("production", "6")), "production", "6", by="ada", at=AT) is None
+
+
+@pytest.mark.parametrize(("alias", "to"), [("7", "1"), ("Production", "1"), ("production", "latest"), ("a", "x/y")])
+def test_what_is_no_alias_or_no_version_is_refused(alias: str, to: str) -> None:
+    with pytest.raises(BadReference):
+        moved(ModelSpec(), alias, to, by="ada", at=AT)
+
+
+def test_the_oldest_move_goes_when_the_history_is_full() -> None:
+    full = with_moves(*(("production", str(number)) for number in range(MOST_MOVES)))
+    after = with_moves(*(("production", str(number)) for number in range(MOST_MOVES + 1)))
+    assert len(after.moves or ()) == MOST_MOVES
+    assert not refusals(model.MODEL, model_of(after), model_of(full))
+    shorter = model_of(after)
+    del shorter["spec"]["moves"][:2]
+    assert refusals(model.MODEL, shorter, model_of(full))
+
+
+@given(st.lists(st.tuples(st.sampled_from(["production", "staging"]), st.sampled_from(["1", "2", "3"])), max_size=8))
+def test_every_move_of_ours_is_accepted_by_the_rules(moves: list[tuple[str, str]]) -> None:
+    old = None
+    for count in range(len(moves) + 1):
+        new = model_of(with_moves(*moves[:count]))
+        assert not refusals(model.MODEL, new, old)
+        assert not model.validate(model.decode(new))
+        old = new
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda spec: spec["aliases"].update(production="9"), "the last entry of spec.moves"),
+        (lambda spec: spec["aliases"].update(staging="9"), "moved together with an entry in spec.moves"),
+        (lambda spec: spec["aliases"].pop("staging"), "moved together with an entry in spec.moves"),
+        (lambda spec: spec["moves"][0].update(by="mallory"), "spec.moves is a history"),
+        (lambda spec: spec["moves"].pop(0), "spec.moves is a history"),
+        (lambda spec: spec.pop("moves"), "spec.moves is a history"),
+        (lambda spec: spec["moves"].insert(0, dict(spec["moves"][0])), "spec.moves is a history"),
+    ],
+)
+def test_a_history_cannot_be_changed_and_nothing_moves_without_an_entry(change: Any, text: str) -> None:
+    old = model_of(with_moves(("staging", "1"), ("production", "2")))
+    new = copy.deepcopy(old)
+    change(new["spec"])
+    assert any(text in message for message in refusals(model.MODEL, new, old))
+
+
+def test_a_description_can_be_changed() -> None:
+    old = model_of(with_moves(("production", "2")))
+    assert not refusals(model.MODEL, {**old, "spec": {**old["spec"], "description": "reads receipts"}}, old)
+
+
+VERSION: dict[str, Any] = {
+    "metadata": {"name": "ocr.1.2"},
+    "spec": {"model": "ocr", "version": "1.2", "digest": "sha256:" + "0" * 64, "size": 1, "files": 1},
+}
+
+
+def test_a_version_never_changes() -> None:
+    assert not refusals(model.MODEL_VERSION, VERSION)
+    assert not refusals(model.MODEL_VERSION, VERSION, VERSION)
+    changed = {**VERSION, "spec": {**VERSION["spec"], "digest": "sha256:" + "1" * 64}}
+    assert "a version never changes: push another one" in refusals(model.MODEL_VERSION, changed, VERSION)[0]
+    labelled = {**VERSION, "metadata": {**VERSION["metadata"], "labels": {"a": "b"}}}
+    assert not refusals(model.MODEL_VERSION, labelled, VERSION)
+
+
+@pytest.mark.parametrize(("name", "version"), [("ocr", "1.2"), ("ocr.latest", "latest"), ("other.1.2", "1.2")])
+def test_a_version_is_named_after_its_model(name: str, version: str) -> None:
+    obj = {"metadata": {"name": name}, "spec": {**VERSION["spec"], "version": version}}
+    assert refusals(model.MODEL_VERSION, obj)
+    assert model.validate(model.decode_version(obj))
+
+
+@pytest.mark.parametrize("name", ["o.cr", "o" * 64])
+def test_a_model_has_the_name_of_a_label(name: str) -> None:
+    assert refusals(model.MODEL, model_of(ModelSpec(), name))
+    assert model.validate(model.decode(model_of(ModelSpec(), name)))
+
+
+def test_the_example_is_valid() -> None:
+    path = Path(__file__).parents[4] / "examples" / "model" / "ocr.yaml"
+    first, second = yaml.safe_load_all(path.read_text(encoding="utf-8"))
+    assert not model.validate(model.decode(first)) + model.validate(model.decode_version(second))
+    assert not refusals(model.MODEL, first) + refusals(model.MODEL_VERSION, second)
