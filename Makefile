@@ -51,6 +51,7 @@ format: setup
 rendered: setup
 	@$(BIN)/python charts/rendered.py
 	@$(BIN)/python docs/tools/kind_pages.py
+	@$(BIN)/python docs/tools/component_files.py
 
 bench: setup
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --group bench

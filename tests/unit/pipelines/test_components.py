@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 import yaml
+from component_files import files
 
 import paddlecloud
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, path
 from paddlecloud.pipelines.components.declaration import Component
-from paddlecloud.pipelines.components.rendering import files
 from tools import kfp
 
 ROOT = Path(__file__).parents[3]
@@ -36,7 +36,7 @@ def run(generation: int, script: str, folder: Path, *arguments: str) -> str:
 
 def test_every_generated_file_is_as_the_declarations_say() -> None:
     stale = [str(target) for target, content in files(ROOT).items() if target.read_text(encoding="utf-8") != content]
-    assert not stale, "run python -m paddlecloud.pipelines.components.rendering"
+    assert not stale, "run make rendered"
 
 
 def test_the_files_have_the_names_of_the_originals() -> None:

@@ -1,7 +1,7 @@
-"""What is written from the declarations: component YAML, typed Python functions, tables of the docs. Pure.
+"""Files of pipeline components, written from their declarations: component YAML, typed functions, tables of the docs.
 
-The YAML is in the form of kfp 1, which both generations load. `python -m paddlecloud.pipelines.components.rendering` in
-a checkout writes all of it anew; a test fails while any of it differs.
+The YAML is in the form of kfp 1, which both generations load. `make rendered` writes all of it anew; a test fails while
+any of it differs.
 """
 
 from __future__ import annotations
@@ -178,6 +178,6 @@ def files(root: Path) -> dict[Path, str]:
 
 
 if __name__ == "__main__":
-    for target, content in files(Path(__file__).parents[4]).items():
+    for target, content in files(Path(__file__).parents[2]).items():
         target.parent.mkdir(exist_ok=True)
         target.write_text(content, encoding="utf-8")
