@@ -31,6 +31,8 @@ from paddlecloud.local.images.plan import ImagePlan
 KEPT_LINES = 20
 LOOK_SECONDS = 1.0
 """How often the installer's process is looked at."""
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.01, 0.5
+"""Seconds between two looks whether another build of the same layer has ended."""
 
 Progress = Callable[[str], None]
 Maker = Callable[[Path, Progress], Awaitable[None]]
@@ -108,18 +110,31 @@ def _recorded(path: Path, progress: Progress) -> Iterator[Progress]:
 
 @contextlib.asynccontextmanager
 async def exclusive(path: Path, *, waiting: Callable[[], None]) -> AsyncIterator[None]:
-    """Hold a lock file; `waiting` is called once if someone else has it."""
+    """Hold a lock file; `waiting` is called once if someone else has it.
+
+    It is asked for again and again: a thread that waited in the kernel would be one of the few that the build itself
+    needs, and would go on waiting when the build is cancelled.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            waiting()
-            await asyncio.to_thread(fcntl.flock, fd, fcntl.LOCK_EX)
+        pause = 0.0
+        while not _locked(fd):
+            if not pause:
+                waiting()
+            pause = min(2 * pause, LONGEST_PAUSE) or SHORTEST_PAUSE
+            await asyncio.sleep(pause)
         yield
     finally:
         os.close(fd)
+
+
+def _locked(fd: int) -> bool:
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _remove(layer: Path) -> None:
