@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import stat
 import subprocess
 import sys
+import tarfile
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -128,6 +130,75 @@ def test_a_step_that_did_not_run_is_not_called_one_without_caching(run: Run, tmp
     assert run("run", str(file))[0] == OK
     rows = [line.split(maxsplit=2) for line in run("cache")[1].splitlines()[1:]]
     assert rows == [["first", "–", "the step is not cached in this run"], ["second", "–", "the step did not run"]]
+
+
+MAKER = """
+apiVersion: argoproj.io/v1alpha1
+kind: Workflow
+metadata: {generateName: maker-}
+spec:
+  entrypoint: main
+  templates:
+  - name: main
+    steps:
+    - - {name: train, template: make, withItems: [a/b, c]}
+    - - {name: silent, template: silent}
+  - name: silent
+    container: {image: busybox, command: [echo]}
+  - name: make
+    container:
+      image: busybox
+      command: [sh, -c]
+      args: ["cd /tmp; mkdir -p model/deep; printf 12 > model/deep/w; printf x > model/n; printf r > rows"]
+    outputs:
+      artifacts:
+      - {name: model, path: /tmp/model, archive: {none: {}}}
+      - {name: rows, path: /tmp/rows, archive: {none: {}}}
+      - {name: packed, path: /tmp/rows}
+"""
+
+
+def test_artifacts_of_a_run_are_listed_and_copied(run: Run, kubectl: Kubectl, tmp_path: Path) -> None:
+    file = tmp_path / "maker.yaml"
+    file.write_text(MAKER)
+    code, _, err = run("run", str(file))
+    assert code == OK, err
+    code, out, _ = run("artifacts")
+    rows = [line.split() for line in out.splitlines()]
+    assert (code, rows[0]) == (OK, ["STEP", "NAME", "SIZE", "CONTENT"])
+    assert [row[:2] for row in rows[1:]] == [
+        [step, name] for step in ("train(0:a/b)", "train(1:c)") for name in ("model", "rows", "packed")
+    ]
+    assert ["train(1:c)", "rows", "1", "B", "sha256:" + hashlib.sha256(b"r").hexdigest()] in rows
+    [name] = names_of(run)
+    to = tmp_path / "copies"
+    code, out, _ = run("artifacts", name, "--to", str(to))
+    first = to / "train(0:a_b)"
+    assert (code, out.splitlines()[:3]) == (OK, [str(first / each) for each in ("model", "rows", "packed.tgz")])
+    assert ((first / "model/deep/w").read_text(), (first / "model/n").read_text()) == ("12", "x")
+    assert (to / "train(1:c)" / "rows").read_text() == "r"
+    with tarfile.open(to / "train(1:c)" / "packed.tgz") as packed:
+        assert [each.name for each in packed] == ["rows"]
+    code, _, err = run("artifacts", name, "train(1:c)", "rows", "--to", str(to))
+    assert (code, f"{to}/train(1:c)/rows exists already" in err) == (CONFLICT, True)
+    one = json.loads(run("artifacts", name, "train(1:c)", "rows", "--to", str(tmp_path / "one"), "-o", "json")[1])
+    [report] = one["artifacts"]
+    assert (report["stored"], Path(report["file"]).read_text()) == (True, "r")
+    code, _, err = run("artifacts", name, "trian(1:c)")
+    assert (code, 'did you mean "train(1:c)"?' in err) == (NOT_FOUND, True), err
+    assert run("artifacts", name, "silent")[0] == NOT_FOUND
+    place = read(kubectl, f"workflow/{name}")["metadata"]["namespace"]
+    path = f"/apis/argoproj.io/v1alpha1/namespaces/{place}/workflows/{name}/artifacts?node=x&name=rows&files=true"
+    assert "has no artifact 'rows'" in kubectl("get", "--raw", path, check=False).stderr
+
+
+def test_a_run_without_artifacts_says_so(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "greet.yaml"
+    file.write_text(WORKFLOW)
+    assert run("run", str(file))[0] == OK
+    for words in ((), ("--to", str(tmp_path / "copies"))):
+        code, out, err = run("artifacts", *words)
+        assert (code, out, "has no artifacts" in err) == (OK, "", True)
 
 
 def test_other_commands_find_a_run_or_name_the_one_that_does(

@@ -147,7 +147,7 @@ def _runs(session: Session, given: list[str]) -> list[str]:
     return _names(session, "workflows") if given and given[0] in _OF_RUNS else []
 
 
-_OF_RUNS = frozenset({"show", "logs", "retry", "resubmit", "stop", "resume", "diff", "cache"})
+_OF_RUNS = frozenset({"show", "logs", "artifacts", "retry", "resubmit", "stop", "resume", "diff", "cache"})
 
 
 def _nodes(session: Session, given: list[str]) -> list[str]:

@@ -4,6 +4,7 @@
   pdc pipeline ls                          runs of the namespace, newest first
   pdc pipeline show RUN [-w]               its steps as a graph; -w: live, until it ends
   pdc pipeline logs RUN [STEP] [-f]        what its steps printed
+  pdc pipeline artifacts RUN [STEP]        the artifacts of its steps; --to FOLDER: copy them
   pdc pipeline retry RUN                   begin again at the steps that failed
   pdc pipeline resubmit RUN [-p …]         a new run of the same pipeline, with other values
   pdc pipeline stop RUN                    end what runs; exit handlers run
@@ -13,8 +14,8 @@
   pdc pipeline schedule [FILE --cron …]    run it again and again; without FILE, list what is scheduled
   pdc pipeline login, logout               give kfp's own client a token, or take it away
 
-Without RUN, show, logs and cache take the newest one. A run is an Argo Workflow. `run` ends when it does, with 0
-or 100, and so do `resubmit` and `retry`; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active
+Without RUN, show, logs, artifacts and cache take the newest one. A run is an Argo Workflow. `run` ends when it does,
+with 0 or 100, and so do `resubmit` and `retry`; Ctrl-C leaves it alone. FILE.py is compiled by the kfp of the active
 environment.
 """
 
@@ -28,6 +29,7 @@ from paddlecloud.cli.parsing import Parsers, add_all_namespaces, duration, numbe
 from paddlecloud.cli.session import Session
 
 _RUNS, _START, _LOGIN = "pipeline_runs", "pipeline_start", "pipeline_login"
+_ARTIFACTS = "pipeline_artifacts"
 ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     # action: module, words that it takes, how many of them, flags besides the global ones
     "run": (
@@ -37,6 +39,7 @@ ACTIONS: dict[str, tuple[str, str, tuple[int, int], tuple[str, ...]]] = {
     "ls": (_RUNS, "", (0, 0), ("all_namespaces",)),
     "show": (_RUNS, "[RUN]", (0, 1), ("watch",)),
     "logs": (_RUNS, "[RUN [STEP]]", (0, 2), ("follow", "tail", "timestamps")),
+    "artifacts": (_ARTIFACTS, "[RUN [STEP [NAME]]]", (0, 3), ("to",)),
     "retry": (_START, "RUN", (1, 1), ("no_wait", "timeout")),
     "resubmit": (_START, "RUN", (1, 1), ("parameter", "name", "no_cache", "no_wait", "timeout")),
     "stop": (_RUNS, "RUN", (1, 1), ()),
@@ -85,6 +88,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--every", type=duration, metavar="TIME", help="schedule: how long between two runs, as 30m")
     parser.add_argument("-w", "--watch", action="store_true", default=None, help="show: go on until it ends")
     parser.add_argument("-f", "--follow", action="store_true", default=None, help="logs: go on until it ends")
+    parser.add_argument("--to", metavar="FOLDER", help="artifacts: copy them there, as FOLDER/STEP/NAME")
     parser.add_argument("--tail", type=number(0), metavar="N", help="logs: only the last N lines of each step")
     parser.add_argument("--timestamps", action="store_true", default=None, help="logs: begin each line with its time")
     add_all_namespaces(parser)

@@ -1,8 +1,8 @@
 """`GET …/workflows/NAME/artifacts`: what the steps of a workflow stored in the built-in repository.
 
 Without a query it answers the list; with `node=ID&name=NAME` the artifact itself, as it is stored (a tar with gzip
-unless its archive strategy is another one). `path=…` is a file inside an artifact that is a folder. A cluster has no
-such subresource: there an artifact is read from the artifact store.
+unless its archive strategy is another one). `path=…` is a file inside an artifact that is a folder, and `files=true`
+lists the paths that it has. A cluster has no such subresource: there an artifact is read from the artifact store.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.workflow.artifacts.locations import key_of
 from paddlecloud.local.workflow.artifacts.repository import Repository
+from paddlecloud.local.workflow.executor.trees import Unfit
 from paddlecloud.local.workflow.nodes import readable
 
 CHUNK = 1 << 18
@@ -39,17 +40,31 @@ def handler(verbs: Verbs, repository: Repository) -> Handler:
         found = next((each for each in stored if each["node"] == node and each["name"] == name), None)
         if found is None:
             raise errors.NotFound(f"workflow {info.name} has no artifact {name!r} of a node {node!r} in its repository")
+        if request.flag("files"):
+            return await _files(repository, info.namespace, found)
         inside = request.query.get("path") or ""
         try:
             content = await asyncio.to_thread(repository.opened, info.namespace, found["key"], inside)
         except IsADirectoryError:
-            what = "is a folder: name a file in it with path=…"
+            what = "is a folder: name a file in it with path=…; files=true lists them"
             raise errors.NotFound(f"artifact {name!r} of node {node!r} {what}") from None
         if content is None:
             raise errors.NotFound(f"artifact {name!r} of node {node!r} is no longer stored")
         return Response(stream=_content(content), content_type="application/octet-stream")
 
     return read
+
+
+async def _files(repository: Repository, namespace: str, artifact: Object) -> Response:
+    shown = f"artifact {artifact['name']!r} of node {artifact['node']!r}"
+    try:
+        paths = await asyncio.to_thread(repository.files, namespace, artifact["key"])
+    except Unfit as why:
+        raise errors.Invalid(f"{shown}: {why}") from None
+    if paths is None:
+        raise errors.NotFound(f"{shown} is no longer stored")
+    items = [{"path": path} for path in paths]
+    return Response(body=encode({"kind": "ArtifactFileList", "apiVersion": "argoproj.io/v1alpha1", "items": items}))
 
 
 def _stored(workflow: Object) -> list[Object]:

@@ -35,6 +35,8 @@ Report = dict[str, Any]
 
 log = logging.getLogger(__name__)
 
+MOST_LISTED = 10_000
+"""Files of one artifact that are listed: an answer that is held in memory."""
 ABANDONED = 300.0
 """Seconds after which a folder of outputs without a pod is removed: the watch of pods may lag behind the kubelet."""
 
@@ -193,8 +195,44 @@ class Repository:
             raise IsADirectoryError(key)
         return None
 
+    def files(self, namespace: str, key: str) -> list[str] | None:
+        """The paths of the files of a folder under a key; of a file there is one, and its path is empty.
+
+        None where nothing is stored. Raises `Unfit` for more than `MOST_LISTED`, and for names that are no text.
+        """
+        if self.record(namespace, key) is None:
+            return None
+        try:
+            handle = trees.opened(self._namespace(namespace) / "files", names_of(key))
+        except OSError:
+            return None
+        try:
+            if not stat.S_ISDIR(os.fstat(handle).st_mode):
+                return [""]
+            found = []
+            for parts, mode in trees.walk(handle):
+                if stat.S_ISDIR(mode):
+                    continue
+                found.append("/".join(parts))
+                if len(found) > MOST_LISTED:
+                    raise Unfit(f"it has more than {MOST_LISTED:,} files; name one of them with path=…")
+                if not _is_text(found[-1]):
+                    raise Unfit(f"the name of its file {found[-1][:60]!r} is not UTF-8")
+            return found
+        finally:
+            os.close(handle)
+
     def _namespace(self, namespace: str) -> Path:
         return self.folder / "namespaces" / namespace
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name was UTF-8 on the disk."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _about_log(outputs: Path, number: int) -> Report | None:

@@ -11,6 +11,7 @@ import pytest
 from paddlecloud.local.workflow.artifacts import repository as module
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.executor.keys import record_name
+from paddlecloud.local.workflow.executor.trees import Unfit
 from unit.local.deep import deep_tree
 
 ORDERS: dict[str, Any] = {"artifacts": [{"name": "made", "path": "/tmp/made", "archive": "none", "key": "wf/pod/made"}]}
@@ -156,6 +157,32 @@ def test_files_inside_a_folder_are_found(repository: Repository, tmp_path: Path)
     assert content(repository, inside="../../../secret") is None
     with pytest.raises(IsADirectoryError):
         repository.opened("ns", "wf/pod/made", "deep")
+
+
+def test_the_files_of_an_artifact_are_listed(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = repository.outputs_of("ns", "pod-uid") / "0"
+    (folder / "deep" / "empty").mkdir(parents=True)
+    for name in ("deep/b", "deep/a", "top"):
+        (folder / name).write_text(name)
+    collect(repository)
+    assert sorted(repository.files("ns", "wf/pod/made") or ()) == ["deep/a", "deep/b", "top"]
+    assert repository.files("ns", "wf/pod") is None, "a key without a record"
+    assert repository.files("other", "wf/pod/made") is None
+    save(repository, "pod-later", "later")
+    collect(repository, "later", "pod-later", artifacts=[{**ORDERS["artifacts"][0], "key": "file"}])
+    assert repository.files("ns", "file") == [""]
+    monkeypatch.setattr("paddlecloud.local.workflow.artifacts.repository.MOST_LISTED", 2)
+    with pytest.raises(Unfit, match="more than 2 files"):
+        repository.files("ns", "wf/pod/made")
+
+
+def test_a_name_that_is_no_text_is_not_listed(repository: Repository) -> None:
+    folder = repository.outputs_of("ns", "pod-uid") / "0"
+    folder.mkdir()
+    (folder / os.fsdecode(b"\xff")).write_text("odd")
+    collect(repository)
+    with pytest.raises(Unfit, match="is not UTF-8"):
+        repository.files("ns", "wf/pod/made")
 
 
 def test_a_key_without_a_record_of_the_namespace_is_not_served(repository: Repository) -> None:
