@@ -14,7 +14,7 @@ import yaml
 
 from harness import Target, pdc
 from paddlecloud.cli.command_table import COMMANDS
-from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, OK, USAGE
+from paddlecloud.cli.failures import CONFLICT, INVALID, NOT_FOUND, OK, USAGE
 from paddlecloud.cli.main import main
 
 Run = Callable[..., tuple[int, str, str]]
@@ -50,6 +50,7 @@ ROWS = {
     "retry": Row("retry {}", live=CONFLICT, ended=None),
     "exec": Row("exec {} -- true", ended=CONFLICT),
     "cp": Row("cp {}:/etc/hostname copy", ended=CONFLICT, slash=False),  # NAMESPACE/POD:PATH, as kubectl has it
+    "visualdl": Row("visualdl {} --detach", live=INVALID, ended=INVALID),  # they have no volume with records
     "port-forward": Row("port-forward {} 80", live=None, ended=CONFLICT),
     "promote": Row("promote {}", kind="pds", name="digits", live=CONFLICT, ended=None),
     "rollback": Row("rollback {}", kind="pds", name="digits", live=CONFLICT, ended=None),

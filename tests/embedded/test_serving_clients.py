@@ -20,7 +20,7 @@ import pytest
 
 from harness import REQUIRED, Target, namespace_on, need, pdc
 from paddlecloud.local.knative.h2c.envoy import find_envoy
-from tools import go
+from tools import browser, go
 from unit.serving import models
 
 pytestmark = pytest.mark.timeout(600)
@@ -183,13 +183,8 @@ def test_go(place: Place, tmp_path: Path) -> None:
     assert doubled(ran([str(program), f"{place.url}/v2/models/m/infer", BODY], place))
 
 
-BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-
-
 def test_a_browser(place: Place, tmp_path: Path) -> None:
-    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    need("browser", have=browser is not None, hint="apt-get install chromium-headless-shell")
+    need("browser", have=browser.find() is not None, hint=browser.HINT)
     for number, url in enumerate((place.url, place.name_url)):
-        flags = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / str(number)}"]
-        page = ran([str(browser), *flags, "--dump-dom", f"{url}/v2/models/m"], place)
+        page = browser.page(f"{url}/v2/models/m", tmp_path / str(number))
         assert '"onnx' in page.replace("&quot;", '"'), page

@@ -17,7 +17,7 @@ from cluster.harness.juicefs import METADATA, OBJECTS
 from harness import Kubectl, Target, until
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.components.image import IMAGE
-from paddlecloud.pipelines.launchers.visualdl import IMAGE as VISUALDL
+from paddlecloud.visualdl.server import IMAGE as VISUALDL
 from tools.s3 import ACCESS_KEY, SECRET_KEY
 
 from .sample_stores import Stores

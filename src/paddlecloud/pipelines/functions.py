@@ -213,6 +213,7 @@ def visualdl(
     timeout_minutes: int | Channel | None = None,
     action: str | Channel = "apply",
     model: str | Channel | None = None,
+    host: str | Channel | None = None,
     port: int | Channel | None = None,
     cache_timeout: int | Channel | None = None,
     language: str | Channel | None = None,
@@ -230,6 +231,7 @@ def visualdl(
         timeout_minutes: Minutes after which the step fails and removes what it started.
         action: What is done to the object: apply, create, patch or delete.
         model: A model file whose graph is shown.
+        host: Address it listens on in its pod; all of them by default.
         port: Port of the Service.
         cache_timeout: Seconds for which answers are cached.
         language: Language of the page: en or zh.
@@ -249,6 +251,7 @@ def visualdl(
             "timeout_minutes": timeout_minutes,
             "action": action,
             "model": model,
+            "host": host,
             "port": port,
             "cache_timeout": cache_timeout,
             "language": language,

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import signal
 import sys
+from collections.abc import Callable
 from typing import NamedTuple
 
 from paddlecloud.cli.failures import CONFLICT, INTERRUPTED, CliError, UsageError, attempting
@@ -48,7 +49,12 @@ def run(session: Session, args: argparse.Namespace) -> int:
         _, owner = find(session, args.subject)
         member = one_pod(session, args.subject, rank=args.rank)
         pairs = [parse(text, owner, member.pod) for text in args.ports]
-        return asyncio.run(_serve(session, member, pairs, as_json=bool(fmt.name)))
+        target = Target(session, args.subject, member, rank=args.rank)
+
+        def announce(port: int, pair: Pair) -> None:
+            _announce(session, member, port, pair.remote, as_json=bool(fmt.name))
+
+        return asyncio.run(serve(session, target, pairs, address=args.address, announce=announce))
 
 
 def parse(text: str, owner: Object, pod: Object) -> Pair:
@@ -83,16 +89,16 @@ def remote_port(text: str, owner: Object, pod: Object) -> int:
     return meant
 
 
-async def _serve(session: Session, member: Member, pairs: list[Pair], *, as_json: bool) -> int:
-    remote = Remote(session.api.config)
-    target = Target(session, remote, member)
+async def serve(
+    session: Session, target: Target, pairs: list[Pair], *, address: str, announce: Callable[[int, Pair], None]
+) -> int:
+    """Forward until Ctrl-C; `announce` gets the port that is listened on for each pair."""
     forwards: list[Forward] = []
     try:
         for pair in pairs:
             forward = Forward(target.dial, pair.remote, session.warn)
             forwards.append(forward)
-            port = await _listen(session, forward, pair)
-            _announce(session, member, port, pair.remote, as_json=as_json)
+            announce(await _listen(forward, pair, address), pair)
         stopped = asyncio.Event()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -102,11 +108,10 @@ async def _serve(session: Session, member: Member, pairs: list[Pair], *, as_json
     finally:
         for forward in forwards:
             await forward.close()
-        await remote.close()
+        await target.close()
 
 
-async def _listen(session: Session, forward: Forward, pair: Pair) -> int:
-    address = session.args.address
+async def _listen(forward: Forward, pair: Pair, address: str) -> int:
     try:
         return await forward.listen(address, pair.local)
     except OSError as error:
@@ -131,21 +136,25 @@ def _announce(session: Session, member: Member, port: int, remote: int, *, as_js
 class Target:
     """The pod that connections go to: another one of the same subject when it is gone."""
 
-    def __init__(self, session: Session, remote: Remote, member: Member) -> None:
+    def __init__(self, session: Session, subject: str, member: Member, *, rank: int | None = None) -> None:
         self._session = session
-        self._remote = remote
+        self._subject = subject
+        self._rank = rank
+        self._remote = Remote(session.api.config)
         self._member = member
 
     async def dial(self, port: int) -> Connection:
         try:
             return await self._connect(port)
         except ApiError as error:
-            args = self._session.args
             try:
-                self._member = await asyncio.to_thread(one_pod, self._session, args.subject, rank=args.rank)
+                self._member = await asyncio.to_thread(one_pod, self._session, self._subject, rank=self._rank)
             except (ApiError, CliError) as gone:
                 raise NotFound(str(gone)) from error
             return await self._connect(port)
+
+    async def close(self) -> None:
+        await self._remote.close()
 
     async def _connect(self, port: int) -> Connection:
         meta = self._member.pod["metadata"]

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import paddlecloud
 
-PACKAGES = ("api", "cache", "data", "kube", "pipelines", "serving", "storage")
+PACKAGES = ("api", "cache", "data", "kube", "pipelines", "serving", "storage", "visualdl")
 
 _ROOT = f"""\
 \"\"\"The part of paddlecloud that programs in pods use. An installed paddlecloud, if any, completes it.\"\"\"

@@ -253,6 +253,9 @@ VISUALDL = Component(
         ),
         Input("Logdir", "String", "Folders with logs, separated by commas.", "日志目录，多个以逗号分隔"),
         _text("Model", "A model file whose graph is shown.", "要展示网络结构的模型文件"),
+        _text(
+            "Host", "Address it listens on in its pod; all of them by default.", "在 Pod 内监听的地址，默认监听所有地址"
+        ),
         Input("Port", "Integer", "Port of the Service.", "Service 的端口", optional=True, absent=8040),
         Input("Cache Timeout", "Integer", "Seconds for which answers are cached.", "后端缓存时间（秒）", optional=True),
         _text("Language", "Language of the page: en or zh.", "页面语言：en 或 zh"),

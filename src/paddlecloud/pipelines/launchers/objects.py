@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from paddlecloud.api.names import KindName
-from paddlecloud.kube.resource import DEPLOYMENTS, JOBS, Object
+from paddlecloud.kube.resource import JOBS, Object
 from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.step import DesiredObject
@@ -41,21 +41,6 @@ def job(name: str, namespace: str, container: Object, claim: str) -> DesiredObje
         "spec": {"backoffLimit": 1, "template": {"spec": pod}},
     }
     return DesiredObject(made, completion.job, pods=f"job-name={name}", once=True)
-
-
-def deployment(name: str, namespace: str, labels: dict[str, str], pod: Object) -> DesiredObject:
-    made = {
-        "apiVersion": DEPLOYMENTS.api_version,
-        "kind": DEPLOYMENTS.kind,
-        "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {
-            "replicas": 1,
-            "progressDeadlineSeconds": 600,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": pod},
-        },
-    }
-    return DesiredObject(made, completion.deployment, pods=",".join(f"{key}={value}" for key, value in labels.items()))
 
 
 def check_folder_name(flag: str, name: str) -> None:

@@ -14,6 +14,8 @@ from paddlecloud.pipelines.launchers.dataset import SET
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
 from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.visualdl.board import SUFFIX
+from paddlecloud.visualdl.flags import Flags
 
 PACKER = "registry.baidubce.com/paddleflow-public/serving:v0.6.2"
 """With the converter of Paddle Serving."""
@@ -107,17 +109,8 @@ def paddle_job(values: Values, command: str) -> DesiredObject:
 
 
 def _board(name: str, namespace: str, claim: str) -> list[DesiredObject]:
-    board = f"{name}-visualdl"
-    server = visualdl.server(
-        board,
-        namespace,
-        claim=claim,
-        mount_path=TASK_CENTER,
-        logdirs=[f"{suites.MODELS}/vdl"],
-        flags=[],
-        port=visualdl.PORT,
-    )
-    return [visualdl.service(board, namespace, visualdl.PORT), server]
+    flags = Flags(logdirs=(f"{suites.MODELS}/vdl",))
+    return visualdl.board(f"{name}{SUFFIX}", namespace, claim=claim, mount_path=TASK_CENTER, flags=flags)
 
 
 def _container(name: str, image: str, command: str, limits: Object | None = None) -> Object:

@@ -1,4 +1,4 @@
-"""`visualdl`: the curves of a training as a Deployment and a Service.
+"""`visualdl`: the curves of a training as a Deployment and a Service, on a claim that the steps of a pipeline share.
 
 VisualDL binds to its own loopback unless it is given a host, so the original's Service refused every connection; its
 flags are written with hyphens, and `--api-only` takes no value. The program is part of the image: nothing is installed
@@ -7,68 +7,48 @@ when the pod starts.
 
 from __future__ import annotations
 
-from paddlecloud import __version__
-from paddlecloud.kube.resource import SERVICES, Object
+from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.completion import Completion
-from paddlecloud.pipelines.launchers.objects import TASK_VOLUME, deployment, task_volume
+from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.objects import TASK_VOLUME, task_volume
 from paddlecloud.pipelines.launchers.step import DesiredObject, Step
-
-IMAGE = f"paddlecloud/visualdl:{__version__}"
-PORT = 8040
+from paddlecloud.visualdl import server
+from paddlecloud.visualdl.flags import EVERYWHERE, FlagError, Flags, check
 
 
 async def run(step: Step, values: Values) -> dict[str, str]:
     name, namespace, action = values.text("name"), values.text("namespace"), values.text("action")
-    port = values.number("port")
-    board = server(
-        name,
-        namespace,
-        claim=values.text("pvc_name"),
-        mount_path=values.text("mount_path"),
-        logdirs=[folder.strip() for folder in values.text("logdir").split(",") if folder.strip()],
-        flags=flags(values),
-        port=port,
-    )
-    for wanted in (service(name, namespace, port), board):
+    given = flags(values)
+    claim, mount_path = values.text("pvc_name"), values.text("mount_path")
+    for wanted in board(name, namespace, claim=claim, mount_path=mount_path, flags=given):
         await step.carry_out(action, wanted)
-    path = values.text("public_path")
-    return {"url": f"http://{name}.{namespace}:{port}{path}"}
+    return {"url": f"http://{name}.{namespace}:{given.port}{values.text('public_path')}"}
 
 
-def flags(values: Values) -> list[str]:
-    given = []
-    for flag in ("model", "language", "public_path"):
-        if values.text(flag):
-            given += [f"--{flag.replace('_', '-')}", values.text(flag)]
-    if values.given("cache_timeout"):
-        given += ["--cache-timeout", str(values.number("cache_timeout"))]
-    if boolean(values.text("api_only")):
-        given.append("--api-only")
+def flags(values: Values) -> Flags:
+    """Raises `StepFailed` for what VisualDL would refuse or ignore."""
+    given = Flags(
+        logdirs=tuple(folder.strip() for folder in values.text("logdir").split(",") if folder.strip()),
+        model=values.text("model"),
+        host=values.text("host") or EVERYWHERE,
+        port=values.number("port"),
+        cache_timeout=values.number("cache_timeout") if values.given("cache_timeout") else None,
+        language=values.text("language"),
+        public_path=values.text("public_path"),
+        api_only=boolean(values.text("api_only")),
+    )
+    try:
+        check(given)
+    except FlagError as error:
+        raise StepFailed(str(error)) from error
     return given
 
 
-def server(
-    name: str, namespace: str, *, claim: str, mount_path: str, logdirs: list[str], flags: list[str], port: int
-) -> DesiredObject:
-    container = {
-        "name": "visualdl",
-        "image": IMAGE,
-        "command": ["visualdl"],
-        "args": ["--logdir", *logdirs, "--host", "0.0.0.0", "--port", str(port), *flags],  # noqa: S104 - for the Service
-        "ports": [{"containerPort": port}],
-        "readinessProbe": {"tcpSocket": {"port": port}, "periodSeconds": 2},
-        "volumeMounts": [{"name": TASK_VOLUME, "mountPath": mount_path}],
-    }
+def board(name: str, namespace: str, *, claim: str, mount_path: str, flags: Flags) -> list[DesiredObject]:
+    container = server.container(flags, [{"name": TASK_VOLUME, "mountPath": mount_path}])
     pod = {"containers": [container], "volumes": [task_volume(claim)]}
-    return deployment(name, namespace, {"visualdl": name}, pod)
-
-
-def service(name: str, namespace: str, port: int) -> DesiredObject:
-    made: Object = {
-        "apiVersion": SERVICES.api_version,
-        "kind": SERVICES.kind,
-        "metadata": {"name": name, "namespace": namespace, "labels": {"visualdl": name}},
-        "spec": {"selector": {"visualdl": name}, "ports": [{"name": "http", "port": port, "targetPort": port}]},
-    }
-    return DesiredObject(made, lambda _: Completion(True))
+    return [
+        DesiredObject(server.service(name, namespace, flags.port), lambda _: Completion(True)),
+        DesiredObject(server.deployment(name, namespace, pod), completion.deployment, pods=f"{server.LABEL}={name}"),
+    ]

@@ -36,7 +36,7 @@ def flags(component: Component) -> list[str]:
             "--sampleSetRef --elastic"),
         (launcher_set.SERVING, "--runtimeVersion --default --canary --canaryTrafficPercent --service --workingDir "
             "--volumeMounts --volumes --resources --outputPath"),
-        (launcher_set.VISUALDL, "--pvc_name --mount_path --logdir --model --port --cache_timeout --language "
+        (launcher_set.VISUALDL, "--pvc_name --mount_path --logdir --model --host --port --cache_timeout --language "
             "--public_path --api_only --timeoutMinutes"),
     ],
 )  # fmt: skip

@@ -122,16 +122,25 @@ def test_visualdl_listens_for_its_service_with_flags_that_it_has() -> None:
         launcher_set.VISUALDL, name="vdl", pvc_name="task", mount_path="/mnt", logdir="/mnt/a,/mnt/b c", model="/mnt/m",
         cache_timeout=5, language="zh", public_path="/curves", api_only="true", port=9000,
     )  # fmt: skip
-    board = visualdl.server(
-        "vdl", "kubeflow", claim="task", mount_path="/mnt", logdirs=["/mnt/a", "/mnt/b c"],
-        flags=visualdl.flags(given), port=9000,
-    )  # fmt: skip
+    service, board = visualdl.board("vdl", "kubeflow", claim="task", mount_path="/mnt", flags=visualdl.flags(given))
     (container,) = board.body["spec"]["template"]["spec"]["containers"]
     assert container["args"] == [
         *("--logdir", "/mnt/a", "/mnt/b c", "--host", "0.0.0.0", "--port", "9000", "--model", "/mnt/m"),
         *("--language", "zh", "--public-path", "/curves", "--cache-timeout", "5", "--api-only"),
     ]
-    assert visualdl.flags(values(launcher_set.VISUALDL, name="v", pvc_name="t", mount_path="/m", logdir="/l")) == []
+    assert service.body["spec"]["ports"] == [{"name": "http", "port": 9000, "targetPort": 9000}]
+
+
+def test_visualdl_has_its_own_defaults_and_the_pods_address() -> None:
+    given = visualdl.flags(values(launcher_set.VISUALDL, name="v", pvc_name="t", mount_path="/m", logdir="/l"))
+    assert given.arguments() == ["--logdir", "/l", "--host", "0.0.0.0", "--port", "8040"]
+
+
+def test_flags_that_visualdl_would_ignore_fail_the_step() -> None:
+    with pytest.raises(StepFailed, match="--language: VisualDL has en and zh, not 'fr'"):
+        visualdl.flags(
+            values(launcher_set.VISUALDL, name="v", pvc_name="t", mount_path="/m", logdir="/l", language="fr")
+        )
 
 
 def served(**more: Any) -> Values:

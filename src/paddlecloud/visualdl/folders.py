@@ -1,0 +1,148 @@
+"""Where a job's program writes its records, and how another pod reads them: which volumes of the job hold a folder.
+
+Pure functions of the PaddleJob as it was written. A folder that only the job's own pods have (an emptyDir, the
+container's own disk) can be read in them while they run, and by no other pod.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from paddlecloud.kube.resource import Object
+
+ROLES = ("worker", "ps", "heter")
+"""The first that a job has is the one whose program writes records."""
+OF_ONE_POD = frozenset(("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image"))
+"""Types of volumes that no other pod can have."""
+PLACED_LIKE_THE_JOB = ("nodeSelector", "tolerations", "imagePullSecrets", "securityContext")
+"""Fields of a pod that decide where it may run and which files it may read."""
+
+
+class FolderError(ValueError):
+    """A folder cannot be read from another pod; the text says which one, why, and what to change."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a pod needs to see the folders at the paths at which the job's program sees them."""
+
+    folders: tuple[str, ...]
+    volumes: tuple[Object, ...]
+    mounts: tuple[Object, ...]
+
+
+@dataclass(frozen=True)
+class Program:
+    """The container that trains, as far as its files go."""
+
+    workdir: str
+    mounts: tuple[Object, ...]
+    volumes: dict[str, Object]
+    samples: str
+    """Name of the volume with the data of the job's SampleSet."""
+
+    @classmethod
+    def of(cls, job: Object) -> Program:
+        pod = pod_of(job)
+        first: Object = next(iter(pod.get("containers") or ()), {})
+        mounts = [one for one in first.get("volumeMounts") or () if one.get("mountPath")]
+        volumes = {str(one.get("name")): one for one in pod.get("volumes") or ()}
+        reference = (job.get("spec") or {}).get("sampleSetRef") or {}
+        if (name := reference.get("name")) and (path := reference.get("mountPath")):
+            volumes.setdefault(name, {"name": name, "persistentVolumeClaim": {"claimName": name}})
+            mounts.append({"name": name, "mountPath": path})
+        return cls(str(first.get("workingDir") or ""), tuple(mounts), volumes, str(reference.get("name") or ""))
+
+    def mount_at(self, folder: str) -> Object | None:
+        """The mount that a folder lies on: the deepest of those above it."""
+        above = [one for one in self.mounts if _is_below(folder, str(one["mountPath"]))]
+        return max(above, key=lambda one: len(_clean(str(one["mountPath"]))), default=None)
+
+    def is_shared(self, mount: Object) -> bool:
+        return not OF_ONE_POD.intersection(self.volumes.get(str(mount.get("name"))) or {"emptyDir": {}})
+
+    def may_write(self, mount: Object) -> bool:
+        claim = (self.volumes.get(str(mount.get("name"))) or {}).get("persistentVolumeClaim") or {}
+        return not mount.get("readOnly") and not claim.get("readOnly") and mount.get("name") != self.samples
+
+
+def pod_of(job: Object) -> dict[str, Any]:
+    """The pod template's spec of the role that writes records."""
+    spec = job.get("spec") or {}
+    block: Object = next((spec[role] for role in ROLES if isinstance(spec.get(role), dict)), {})
+    found: dict[str, Any] = (block.get("template") or {}).get("spec") or {}
+    return found
+
+
+def likely(job: Object) -> tuple[str, ...]:
+    """Where records are looked for unless a folder is named: the program's working directory if it lies on a volume,
+    else every volume that it can write to. Empty when there is none."""
+    program = Program.of(job)
+    if program.workdir and program.mount_at(_clean(program.workdir)) is not None:
+        return (_clean(program.workdir),)
+    writable = [one for one in program.mounts if program.may_write(one) and program.is_shared(one)]
+    return tuple(dict.fromkeys(_clean(str(one["mountPath"])) for one in writable))
+
+
+def absolute(job: Object, folders: Sequence[str]) -> tuple[str, ...]:
+    """Folders as the program writes them: relative ones begin in its working directory. Raises `FolderError`."""
+    workdir = Program.of(job).workdir
+    for folder in folders:
+        if not folder.startswith("/") and not workdir:
+            raise FolderError(
+                f"{folder} is relative, and the job does not say where its program starts: write the whole path as the "
+                "program's container has it"
+            )
+    return tuple(_clean(posixpath.join(workdir, folder)) for folder in folders)
+
+
+def placed(job: Object, paths: Sequence[str]) -> Placement:
+    """How another pod gets absolute paths of the job's program. Raises `FolderError`."""
+    program, chosen = Program.of(job), {}
+    if not paths:
+        raise FolderError(
+            "the job has no volume that it writes to and that another pod could mount: give its program a "
+            "PersistentVolumeClaim, write the records there, and name the folder with --logdir"
+        )
+    for path in paths:
+        mount = program.mount_at(path)
+        if mount is None:
+            raise FolderError(
+                f"{path} lies on the container's own disk, which no other pod can read: have the program write its "
+                f"records to a volume of the job{_where(program)}"
+            )
+        if not program.is_shared(mount):
+            raise FolderError(
+                f"{path} lies on the volume {mount.get('name')}, which each pod has for itself: have the program write "
+                f"its records to a PersistentVolumeClaim{_where(program)}"
+            )
+        if mount.get("subPathExpr"):
+            raise FolderError(f"{path} lies on a mount with subPathExpr, which names another folder in each pod")
+        chosen[str(mount["mountPath"])] = mount
+    kept = ("name", "mountPath", "subPath")
+    mounts = tuple({key: one[key] for key in kept if key in one} for one in chosen.values())
+    names = dict.fromkeys(str(one["name"]) for one in mounts)
+    return Placement(tuple(paths), tuple(program.volumes[name] for name in names), mounts)
+
+
+def like_the_job(job: Object) -> Object:
+    """Fields for a pod that reads what the job's pods write."""
+    pod = pod_of(job)
+    return {field: pod[field] for field in PLACED_LIKE_THE_JOB if pod.get(field)}
+
+
+def _where(program: Program) -> str:
+    known = [str(one["mountPath"]) for one in program.mounts if program.is_shared(one) and program.may_write(one)]
+    return f" ({', '.join(known)})" if known else ""
+
+
+def _clean(path: str) -> str:
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def _is_below(path: str, folder: str) -> bool:
+    above = _clean(folder)
+    return path == above or path.startswith(above.rstrip("/") + "/")

@@ -1,0 +1,250 @@
+"""The curves of a training that runs: real VisualDL beside a job that writes records with LogWriter, on a claim.
+
+The program is a small training in numpy: a line is fitted to points, one step after the other, until it is released.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness import Kubectl, Target, need, until
+from paddlecloud.visualdl.server import IMAGE
+from tools import browser
+
+from .hands import apply, events, reached, read
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
+
+CURVE = (41, 50, 225)
+"""The colour in which VisualDL 2.5.3 draws the first run."""
+CHART = (0.05, 0.2, 0.42, 0.75)
+"""Where the first chart of the page lies, as parts of the window: left, top, right, bottom."""
+
+TRAIN = """
+import pathlib, threading
+import numpy as np
+from visualdl import LogWriter
+np.float = float  # VisualDL 2.5.3 uses it for curves of precision and recall; numpy has it no more
+generator = np.random.default_rng(7)
+x = generator.normal(size=(256, 3))
+y = x @ [1.0, -2.0, 0.5] + generator.normal(scale=0.05, size=256)
+weights, pause = np.zeros(3), threading.Event()
+with LogWriter(logdir="/task/log/train") as writer:
+    writer.add_pr_curve("recall", labels=np.array([0, 1, 1]), predictions=np.array([0.1, 0.8, 0.9]), step=0)
+    step = 0
+    while not pathlib.Path("/tmp/go").exists():
+        error = x @ weights - y
+        weights -= 0.02 * x.T @ error / len(x)
+        writer.add_scalar("loss", float((error ** 2).mean()), step)
+        step += 1
+        pause.wait(0.25)
+print("steps:", step)
+"""
+
+
+def training(name: str = "fit", program: str = TRAIN) -> str:
+    container = {
+        "name": "paddle",
+        "image": IMAGE,
+        "command": ["python", "-c", program],
+        "volumeMounts": [{"name": "task", "mountPath": "/task"}],
+    }
+    pod = {"containers": [container], "volumes": [{"name": "task", "persistentVolumeClaim": {"claimName": "task"}}]}
+    return json.dumps(
+        {
+            "apiVersion": "batch.paddlepaddle.org/v1",
+            "kind": "PaddleJob",
+            "metadata": {"name": name},
+            "spec": {"cleanPodPolicy": "Never", "worker": {"replicas": 1, "template": {"spec": pod}}},
+        }
+    )
+
+
+@pytest.fixture
+def claim(server: Target, kubectl: Kubectl, namespace: str) -> Iterator[None]:
+    """A claim of the name `task`; on a cluster, where nobody makes volumes, with a folder of a node behind it."""
+    server.offer(IMAGE)
+    wish: dict[str, Any] = {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}}
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": "task"}, "spec": wish}
+    if server.embedded:
+        apply(kubectl, json.dumps(body))
+        yield
+        return
+    volume, node = f"{namespace}-task", read(kubectl, "nodes")["items"][0]["metadata"]["name"]
+    chosen = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "",
+        "hostPath": {"path": f"/var/lib/{volume}", "type": "DirectoryOrCreate"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [chosen]}]}},
+    }
+    wish |= {"storageClassName": "", "volumeName": volume}
+    made = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": volume}, "spec": spec}
+    apply(kubectl, json.dumps(made))
+    apply(kubectl, json.dumps(body))
+    yield
+    kubectl("delete", "pv", volume, "--wait=false")
+
+
+@pytest.fixture
+def job(claim: None, kubectl: Kubectl) -> str:
+    apply(kubectl, training())
+    reached(kubectl, "fit", "Running")
+    return "fit"
+
+
+def answer(url: str, **headers: str) -> tuple[int, str]:
+    request = urllib.request.Request(url, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+
+
+def losses(page: str) -> list[list[Any]]:
+    """The points of the curve: time, step and value."""
+    status, text = answer(f"{page}/api/scalar/list?run=/task/log/train&tag=loss")
+    assert status == 200, text
+    return json.loads(text)["data"] or []
+
+
+def tags(page: str) -> Any:
+    return json.loads(answer(f"{page}/api/scalar/tags")[1])["data"]
+
+
+@contextlib.contextmanager
+def streaming(command: list[str], server: Target, found: Callable[[str], str | None]) -> Iterator[str]:
+    """What `found` reads from a line of a program that goes on; Ctrl-C ends it."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=server.env)
+    assert process.stdout is not None
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if (hit := found(line)) is not None:
+                yield hit
+                break
+        else:
+            raise AssertionError("".join(said))
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(60)
+
+
+def url_in(line: str) -> str | None:
+    hit = re.search(r"VisualDL is at (\S+)", line)
+    return hit[1] if hit else None
+
+
+def shown(server: Target, namespace: str, *flags: str) -> contextlib.AbstractContextManager[str]:
+    """The URL that `pdc visualdl` prints, while it forwards."""
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit", *flags]
+    return streaming(command, server, url_in)
+
+
+def test_the_curve_of_a_running_job_is_seen_in_a_browser(
+    kubectl: Kubectl, server: Target, namespace: str, job: str, tmp_path: Path
+) -> None:
+    need("browser", have=browser.find() is not None, hint=browser.HINT)
+    with shown(server, namespace, "--logdir", "/task/log", "--cache-timeout", "1") as page:
+        assert page.endswith("/app")
+        before = until(lambda: losses(page), lambda points: len(points) > 20, what="the curve")
+        assert before[0][2] > 2 * before[-1][2], "it learns"
+        picture = browser.screenshot(f"{page}/scalar", tmp_path)
+        drawn = browser.columns_of(CURVE, picture, within=CHART)
+        assert len(drawn) > 150, f"{len(drawn)} columns of {picture} have the curve's colour"
+        document = browser.page(f"{page}/scalar", tmp_path)
+        assert "/task/log/train" in document
+        until(lambda: len(losses(page)), lambda count: count > len(before), what="the curve grows")
+        status = read(kubectl, "pdj", "fit")["status"]
+        assert status["phase"] == "Running", "all of this while it trains"
+
+
+def test_the_manuals_port_forward_leads_to_visualdl_which_goes_with_its_job(
+    kubectl: Kubectl, kubectl_binary: str, server: Target, namespace: str, job: str
+) -> None:
+    """As the manual has it, with the job's name: kubectl port-forward svc/ppocr-det-visualdl -n kubeflow 8040:8040"""
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit", "--detach"]
+    done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=600)
+    assert done.returncode == 0, done.stderr
+    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/fit-visualdl", ":8040"]
+    with streaming(forward, server, lambda line: (re.findall(r"127\.0\.0\.1:\d+", line) or [None])[0]) as address:
+        assert answer(f"http://{address}/app/index")[0] == 200, "a request without Accept-Language"
+        chinese = {"Accept-Language": "zh-CN,zh;q=0.9"}
+        assert answer(f"http://{address}/", **chinese)[0] == 200, "a browser's first request"
+        until(lambda: losses(f"http://{address}/app"))
+        assert "recall" in str(json.loads(answer(f"http://{address}/app/api/pr-curve/tags")[1])["data"])
+    pods = read(kubectl, "pods", "-l", "visualdl=fit-visualdl")["items"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running"]
+    assert all(mount["readOnly"] for mount in pods[0]["spec"]["containers"][0]["volumeMounts"])
+    kubectl("delete", "pdj", "fit")
+    left = ("get", "deployments,services,pods", "-l", "visualdl=fit-visualdl", "-o", "name")
+    until(lambda: kubectl(*left).stdout, "", what="what is left of it")
+
+
+def test_all_flags_of_the_manual_reach_visualdl(kubectl: Kubectl, server: Target, namespace: str, job: str) -> None:
+    copy = "mkdir -p /task/more && rm -rf /task/more/again && cp -r /task/log/train /task/more/again"
+    until(lambda: kubectl("exec", "fit-worker-0", "--", "sh", "-c", copy, check=False).returncode, 0, what="records")
+    flags = ["--logdir", "/task/log", "/task/more", "--model", "/task/net.onnx", "--host", "0.0.0.0", "--port", "18041"]
+    flags += ["--cache-timeout", "1", "--language", "zh", "--public-path", "/curves"]
+    kubectl("exec", "fit-worker-0", "--", "touch", "/task/net.onnx")
+    with shown(server, namespace, *flags) as page:
+        assert page.endswith("/curves")
+        assert until(lambda: tags(page)["runs"], lambda runs: len(runs) == 2) == ["/task/log/train", "/task/more/again"]
+        with urllib.request.urlopen(f"{page}/index", timeout=60) as response:
+            assert "vdl_lng=zh" in str(response.headers["Set-Cookie"])
+    service = read(kubectl, "service", "fit-visualdl")["spec"]
+    assert [port["port"] for port in service["ports"]] == [18041]
+    (container,) = read(kubectl, "deployment", "fit-visualdl")["spec"]["template"]["spec"]["containers"]
+    assert container["args"] == [
+        *("--logdir", "/task/log", "/task/more", "--host", "0.0.0.0", "--port", "18041", "--model", "/task/net.onnx"),
+        *("--language", "zh", "--public-path", "/curves", "--cache-timeout", "1"),
+    ]
+    with shown(server, namespace, "--logdir", "/task/log", "--api-only", "--host", "127.0.0.1") as api:
+        assert until(lambda: tags(api)["runs"]) == ["/task/log/train"]
+        assert answer(f"{api}/app/index")[0] == 404, "the API alone"
+
+
+def test_the_pipeline_component_serves_the_same_curves(
+    kubectl: Kubectl, kubectl_binary: str, server: Target, namespace: str, job: str
+) -> None:
+    """`visualdl` of the manual's components, with the flags of its table, run as its step runs it."""
+    launcher = [sys.executable, "-m", "paddlecloud.pipelines.launchers", "visualdl", "--name", "board"]
+    place = ["--namespace", namespace, "--pvc_name", "task", "--mount_path", "/task", "--logdir", "/task/log"]
+    flags = ["--host", "0.0.0.0", "--port", "18042", "--cache_timeout", "1", "--public_path", "/c", "--language", "en"]
+    done = subprocess.run([*launcher, *place, *flags], capture_output=True, text=True, env=server.env, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/board", ":18042"]
+    with streaming(forward, server, lambda line: (re.findall(r"127\.0\.0\.1:\d+", line) or [None])[0]) as address:
+        until(lambda: losses(f"http://{address}/c"))
+    done = subprocess.run(
+        [*launcher, *place, "--action", "delete"], capture_output=True, text=True, env=server.env, timeout=200
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert kubectl("get", "deployments,services", "-l", "visualdl=board", "-o", "name").stdout == ""
+
+
+def test_what_has_the_name_and_is_not_the_jobs_is_left_alone(
+    kubectl: Kubectl, server: Target, namespace: str, job: str
+) -> None:
+    kubectl("create", "service", "clusterip", "fit-visualdl", "--tcp=80:80")
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit"]
+    done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=100)
+    assert done.returncode == 4, done.stderr
+    assert "there is already a Service fit-visualdl, and it does not belong to this job" in done.stderr
+    assert kubectl("get", "deployments", "-o", "name").stdout == ""
+    assert "Failed" not in str(events(kubectl, "fit"))
