@@ -22,6 +22,7 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "embedded": "paddlecloud.sdk.embedded",
     "ArgumentError": "paddlecloud.sdk.checking",
     "JobFailed": "paddlecloud.sdk.handles",
+    "MetricsError": "paddlecloud.sdk.metrics",
     "NotServed": "paddlecloud.sdk.serving",
     "TrainingError": "paddlecloud.sdk.training",
     "Client": "paddlecloud.sdk.sync",

@@ -7,6 +7,7 @@ from paddlecloud.sdk.core import connect_async as connect_async
 from paddlecloud.sdk.embedded import EmbeddedClient as EmbeddedClient
 from paddlecloud.sdk.embedded import embedded as embedded
 from paddlecloud.sdk.handles import JobFailed as JobFailed
+from paddlecloud.sdk.metrics import MetricsError as MetricsError
 from paddlecloud.sdk.serving import NotServed as NotServed
 from paddlecloud.sdk.sync import Client as Client
 from paddlecloud.sdk.sync import Job as Job
@@ -21,6 +22,7 @@ __all__ = [
     "EmbeddedClient",
     "Job",
     "JobFailed",
+    "MetricsError",
     "NotServed",
     "Service",
     "TrainingError",

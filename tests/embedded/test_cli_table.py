@@ -51,6 +51,7 @@ ROWS = {
     "exec": Row("exec {} -- true", ended=CONFLICT),
     "cp": Row("cp {}:/etc/hostname copy", ended=CONFLICT, slash=False),  # NAMESPACE/POD:PATH, as kubectl has it
     "visualdl": Row("visualdl {} --detach", live=INVALID, ended=INVALID),  # they have no volume with records
+    "metrics": Row("metrics {} --logdir /nowhere", live=NOT_FOUND, ended=INVALID),  # only a running pod has its disk
     "port-forward": Row("port-forward {} 80", live=None, ended=CONFLICT),
     "promote": Row("promote {}", kind="pds", name="digits", live=CONFLICT, ended=None),
     "rollback": Row("rollback {}", kind="pds", name="digits", live=CONFLICT, ended=None),

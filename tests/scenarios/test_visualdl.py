@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from harness import Kubectl, Target, need, until
+import paddlecloud as pc
+from harness import Kubectl, Target, need, pdc, until
 from paddlecloud.visualdl.server import IMAGE
 from tools import browser
 
-from .hands import apply, events, reached, read
+from .hands import apply, events, reached, read, release
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
 
@@ -54,7 +55,7 @@ print("steps:", step)
 """
 
 
-def training(name: str = "fit", program: str = TRAIN) -> str:
+def training(name: str = "ppocr-det", program: str = TRAIN) -> str:
     container = {
         "name": "paddle",
         "image": IMAGE,
@@ -102,8 +103,8 @@ def claim(server: Target, kubectl: Kubectl, namespace: str) -> Iterator[None]:
 @pytest.fixture
 def job(claim: None, kubectl: Kubectl) -> str:
     apply(kubectl, training())
-    reached(kubectl, "fit", "Running")
-    return "fit"
+    reached(kubectl, "ppocr-det", "Running")
+    return "ppocr-det"
 
 
 def answer(url: str, **headers: str) -> tuple[int, str]:
@@ -152,8 +153,13 @@ def url_in(line: str) -> str | None:
 
 def shown(server: Target, namespace: str, *flags: str) -> contextlib.AbstractContextManager[str]:
     """The URL that `pdc visualdl` prints, while it forwards."""
-    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit", *flags]
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "ppocr-det", *flags]
     return streaming(command, server, url_in)
+
+
+def columns_with_the_curve(page: str, folder: Path) -> int:
+    """A worker of the page reads the points; the browser's time does not wait for it, so it may be early."""
+    return len(browser.columns_of(CURVE, browser.screenshot(f"{page}/scalar", folder), within=CHART))
 
 
 def test_the_curve_of_a_running_job_is_seen_in_a_browser(
@@ -164,13 +170,13 @@ def test_the_curve_of_a_running_job_is_seen_in_a_browser(
         assert page.endswith("/app")
         before = until(lambda: losses(page), lambda points: len(points) > 20, what="the curve")
         assert before[0][2] > 2 * before[-1][2], "it learns"
-        picture = browser.screenshot(f"{page}/scalar", tmp_path)
-        drawn = browser.columns_of(CURVE, picture, within=CHART)
-        assert len(drawn) > 150, f"{len(drawn)} columns of {picture} have the curve's colour"
+        until(
+            lambda: columns_with_the_curve(page, tmp_path), lambda count: count > 150, timeout=200, what="the picture"
+        )
         document = browser.page(f"{page}/scalar", tmp_path)
         assert "/task/log/train" in document
         until(lambda: len(losses(page)), lambda count: count > len(before), what="the curve grows")
-        status = read(kubectl, "pdj", "fit")["status"]
+        status = read(kubectl, "pdj", "ppocr-det")["status"]
         assert status["phase"] == "Running", "all of this while it trains"
 
 
@@ -178,38 +184,40 @@ def test_the_manuals_port_forward_leads_to_visualdl_which_goes_with_its_job(
     kubectl: Kubectl, kubectl_binary: str, server: Target, namespace: str, job: str
 ) -> None:
     """As the manual has it, with the job's name: kubectl port-forward svc/ppocr-det-visualdl -n kubeflow 8040:8040"""
-    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit", "--detach"]
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "ppocr-det", "--detach"]
     done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=600)
     assert done.returncode == 0, done.stderr
-    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/fit-visualdl", ":8040"]
+    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/ppocr-det-visualdl", ":8040"]
     with streaming(forward, server, lambda line: (re.findall(r"127\.0\.0\.1:\d+", line) or [None])[0]) as address:
         assert answer(f"http://{address}/app/index")[0] == 200, "a request without Accept-Language"
         chinese = {"Accept-Language": "zh-CN,zh;q=0.9"}
         assert answer(f"http://{address}/", **chinese)[0] == 200, "a browser's first request"
         until(lambda: losses(f"http://{address}/app"))
         assert "recall" in str(json.loads(answer(f"http://{address}/app/api/pr-curve/tags")[1])["data"])
-    pods = read(kubectl, "pods", "-l", "visualdl=fit-visualdl")["items"]
+    pods = read(kubectl, "pods", "-l", "visualdl=ppocr-det-visualdl")["items"]
     assert [pod["status"]["phase"] for pod in pods] == ["Running"]
     assert all(mount["readOnly"] for mount in pods[0]["spec"]["containers"][0]["volumeMounts"])
-    kubectl("delete", "pdj", "fit")
-    left = ("get", "deployments,services,pods", "-l", "visualdl=fit-visualdl", "-o", "name")
+    kubectl("delete", "pdj", "ppocr-det")
+    left = ("get", "deployments,services,pods", "-l", "visualdl=ppocr-det-visualdl", "-o", "name")
     until(lambda: kubectl(*left).stdout, "", what="what is left of it")
 
 
 def test_all_flags_of_the_manual_reach_visualdl(kubectl: Kubectl, server: Target, namespace: str, job: str) -> None:
     copy = "mkdir -p /task/more && rm -rf /task/more/again && cp -r /task/log/train /task/more/again"
-    until(lambda: kubectl("exec", "fit-worker-0", "--", "sh", "-c", copy, check=False).returncode, 0, what="records")
+    until(
+        lambda: kubectl("exec", "ppocr-det-worker-0", "--", "sh", "-c", copy, check=False).returncode, 0, what="records"
+    )
     flags = ["--logdir", "/task/log", "/task/more", "--model", "/task/net.onnx", "--host", "0.0.0.0", "--port", "18041"]
     flags += ["--cache-timeout", "1", "--language", "zh", "--public-path", "/curves"]
-    kubectl("exec", "fit-worker-0", "--", "touch", "/task/net.onnx")
+    kubectl("exec", "ppocr-det-worker-0", "--", "touch", "/task/net.onnx")
     with shown(server, namespace, *flags) as page:
         assert page.endswith("/curves")
         assert until(lambda: tags(page)["runs"], lambda runs: len(runs) == 2) == ["/task/log/train", "/task/more/again"]
         with urllib.request.urlopen(f"{page}/index", timeout=60) as response:
             assert "vdl_lng=zh" in str(response.headers["Set-Cookie"])
-    service = read(kubectl, "service", "fit-visualdl")["spec"]
+    service = read(kubectl, "service", "ppocr-det-visualdl")["spec"]
     assert [port["port"] for port in service["ports"]] == [18041]
-    (container,) = read(kubectl, "deployment", "fit-visualdl")["spec"]["template"]["spec"]["containers"]
+    (container,) = read(kubectl, "deployment", "ppocr-det-visualdl")["spec"]["template"]["spec"]["containers"]
     assert container["args"] == [
         *("--logdir", "/task/log", "/task/more", "--host", "0.0.0.0", "--port", "18041", "--model", "/task/net.onnx"),
         *("--language", "zh", "--public-path", "/curves", "--cache-timeout", "1"),
@@ -238,13 +246,97 @@ def test_the_pipeline_component_serves_the_same_curves(
     assert kubectl("get", "deployments,services", "-l", "visualdl=board", "-o", "name").stdout == ""
 
 
+def metrics(server: Target, namespace: str, name: str, *flags: str) -> dict[str, Any]:
+    """What `pdc metrics` knows of each tag."""
+    found = json.loads(pdc("-n", namespace, "metrics", name, *flags, "-o", "json", env=server.env).stdout)
+    return {one["tag"]: one for one in found["items"]}
+
+
+def test_metrics_are_read_without_visualdl_while_the_job_runs_and_after_it(
+    kubectl: Kubectl, server: Target, namespace: str, job: str
+) -> None:
+    shown = ("-n", namespace, "metrics", "ppocr-det")
+    until(lambda: pdc(*shown, env=server.env, check=False).returncode, 0, what="the first scalar")
+    early = metrics(server, namespace, "ppocr-det")["loss"]
+    assert early["steps"] == list(range(len(early["steps"])))
+    with pc.connect(kubeconfig=server.kubeconfig, namespace=namespace) as client:
+        (later,) = client.jobs.get("ppocr-det").metrics("/task/log")
+        assert (later.run, later.tag) == ("/task/log/train", "loss")
+        assert later.values[: len(early["values"])] == early["values"]
+    release(kubectl, "ppocr-det-worker-0")
+    reached(kubectl, "ppocr-det", "Completed")
+    (count,) = re.findall(r"steps: (\d+)", kubectl("logs", "ppocr-det-worker-0").stdout)
+    last = metrics(server, namespace, "ppocr-det", "--logdir", "/task/log", "--tag", "l*")["loss"]
+    assert last["steps"] == list(range(int(count)))
+    assert last["values"][: len(early["values"])] == early["values"]
+    header, row = pdc(*shown, env=server.env).stdout.splitlines()
+    assert header.split() == ["RUN", "TAG", "STEP", "LAST", "LEAST", "GREATEST", "CURVE"]
+    assert row.split()[:3] == ["/task/log/train", "loss", str(int(count) - 1)]
+    curve = row.split()[-1]
+    assert (curve[0], curve[-1]) == ("█", "▁"), "it learned"
+    until(lambda: "metrics" in kubectl("get", "pods", "-o", "name").stdout, False, what="pods that read are left")
+
+
+MANUAL = """
+from visualdl import LogWriter
+
+# 在`./log/scalar_test/train`路径下建立日志文件
+with LogWriter(logdir="./log/scalar_test/train") as writer:
+    # 使用scalar组件记录一个标量数据,将要记录的所有数据都记录在该writer中
+    writer.add_scalar(tag="acc", step=1, value=0.5678)
+    writer.add_scalar(tag="acc", step=2, value=0.6878)
+    writer.add_scalar(tag="acc", step=3, value=0.9878)
+"""
+MANUAL_IN_STEPS = """
+from visualdl import LogWriter
+
+writer = LogWriter(logdir="./log/scalar_test/train")
+
+writer.add_scalar(tag="acc", step=1, value=0.5678)
+writer.add_scalar(tag="acc", step=2, value=0.6878)
+writer.add_scalar(tag="acc", step=3, value=0.9878)
+
+writer.close()
+"""
+MANUAL_WRONG = """
+from visualdl import LogWriter
+with LogWriter(logdir="./log/scalar_test/train") as writer:  # 将会创建日志文件vdlrecords.xxxx1.log
+    writer.add_scalar(tag="acc", step=1, value=0.5678)  # 数据写入./log/scalar_test/train/vdlrecords.xxxx1.log
+import time; time.sleep(1.1)  # files are named after the second in which they were made
+with LogWriter(logdir="./log/scalar_test/train") as writer:  # 将会创建日志文件vdlrecords.xxxx2.log
+    writer.add_scalar(tag="acc", step=2, value=0.6878)  # 数据将会写入./log/scalar_test/train/vdlrecords.xxxx2.log
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "steps", "in_visualdl"),
+    [(MANUAL, [1, 2, 3], [1, 2, 3]), (MANUAL_IN_STEPS, [1, 2, 3], [1, 2, 3]), (MANUAL_WRONG, [1, 2], [2])],
+    ids=["with", "in steps", "two writers"],
+)
+@pytest.mark.usefixtures("claim")
+def test_logwriter_of_the_manual_rightly_and_wrongly_used(
+    kubectl: Kubectl, server: Target, namespace: str, program: str, steps: list[int], in_visualdl: list[int]
+) -> None:
+    """Two writers make two files, of which VisualDL shows the newer one alone; the metrics have both."""
+    body = json.loads(training(program=program))
+    body["spec"]["worker"]["template"]["spec"]["containers"][0]["workingDir"] = "/task"
+    apply(kubectl, json.dumps(body))
+    reached(kubectl, "ppocr-det", "Completed")
+    acc = metrics(server, namespace, "ppocr-det", "--logdir", "./log")["acc"]
+    assert (acc["run"], acc["steps"]) == ("/task/log/scalar_test/train", steps)
+    assert acc["values"] == pytest.approx([0.5678, 0.6878, 0.9878][: len(steps)])
+    with shown(server, namespace, "--logdir", "./log") as page:
+        text = answer(f"{page}/api/scalar/list?run=/task/log/scalar_test/train&tag=acc")[1]
+        assert [point[1] for point in json.loads(text)["data"]] == in_visualdl
+
+
 def test_what_has_the_name_and_is_not_the_jobs_is_left_alone(
     kubectl: Kubectl, server: Target, namespace: str, job: str
 ) -> None:
-    kubectl("create", "service", "clusterip", "fit-visualdl", "--tcp=80:80")
-    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "fit"]
+    kubectl("create", "service", "clusterip", "ppocr-det-visualdl", "--tcp=80:80")
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "ppocr-det"]
     done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=100)
     assert done.returncode == 4, done.stderr
-    assert "there is already a Service fit-visualdl, and it does not belong to this job" in done.stderr
+    assert "there is already a Service ppocr-det-visualdl, and it does not belong to this job" in done.stderr
     assert kubectl("get", "deployments", "-o", "name").stdout == ""
-    assert "Failed" not in str(events(kubectl, "fit"))
+    assert "Failed" not in str(events(kubectl, "ppocr-det"))

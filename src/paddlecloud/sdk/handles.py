@@ -17,6 +17,8 @@ from paddlecloud.sdk import members
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, Options, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
+from paddlecloud.sdk.metrics import Metrics
+from paddlecloud.sdk.metrics import read as read_metrics
 from paddlecloud.sdk.outcome import awaits_retry, ending, is_true, message_of, retry_time, service_failure
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.serving import NotServed, ServiceManifest
@@ -259,6 +261,13 @@ class AsyncJob(JobManifest, AsyncHandle):
 
         self._body = await until(self._client.api, self.place, taken_up, timeout=TAKEN_UP_SECONDS)
         return self
+
+    async def metrics(self, logdir: str | Sequence[str] = (), *, rank: int | None = None) -> Metrics:
+        """The scalars that its program wrote with VisualDL's LogWriter: curves with `run`, `tag`, `steps`, `times` and
+        `values`. `logdir` is the folder as the program has it; without it the job's volumes are looked through.
+        Raises `metrics.MetricsError` where they cannot be read."""
+        folders = [logdir] if isinstance(logdir, str) else list(logdir)
+        return await read_metrics(self._client, self.body, [one for one in folders if one], rank=rank)
 
     async def _refuse_ended(self, done: str) -> None:
         await self.refresh()

@@ -15,6 +15,7 @@ from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
 from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
+from paddlecloud.sdk.metrics import Metrics
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
@@ -120,6 +121,12 @@ class Job(JobManifest, Handle):
         """Run it again, from its checkpoint if it wrote one. Raises `Conflict` for one that has not ended."""
         self._portal.run(self._core.retry())
         return self
+
+    def metrics(self, logdir: str | Sequence[str] = (), *, rank: int | None = None) -> Metrics:
+        """The scalars that its program wrote with VisualDL's LogWriter: curves with `run`, `tag`, `steps`, `times` and
+        `values`. `logdir` is the folder as the program has it; without it the job's volumes are looked through.
+        Raises `metrics.MetricsError` where they cannot be read."""
+        return self._portal.run(self._core.metrics(logdir, rank=rank))
 
 
 class Service(ServiceManifest, Handle):

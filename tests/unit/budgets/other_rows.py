@@ -30,8 +30,10 @@ from paddlecloud.local.workflow.pods import spec_patch
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.modelhub import manifest
 from paddlecloud.modelhub.errors import Damaged
+from paddlecloud.sdk import metrics
 from paddlecloud.storage import archive, uri
-from unit.budgets.inputs import JSON, Row, times
+from paddlecloud.visualdl import records
+from unit.budgets.inputs import JSON, Row, field, nested, times
 
 
 def order(size: int) -> Any:
@@ -109,9 +111,35 @@ def read_manifest(content: bytes) -> None:
         manifest.decode(content, "a manifest")
 
 
+def record(message: bytes) -> bytes:
+    return len(message).to_bytes(8, "little") + message
+
+
+SCALAR = field(1, field(2, b"loss") + b"\x25\0\0\x80\x3f")
+GROUP = field(14, field(1, b"x") + b"\x15\0\0\x80\x3f")
+RECORDS = {
+    "scalars": times(record(SCALAR)),
+    "scalars in one record": lambda size: record(times(SCALAR)(size)),
+    "values of one scalar": lambda size: record(field(1, field(2, b"loss") + times(b"\x25\0\0\x80\x3f")(size))),
+    "values of one group": lambda size: record(field(1, field(2, b"t" * (size // 2)) + times(GROUP)(size // 2))),
+    "empty records": times(record(b"")),
+    "messages in messages": lambda size: record(nested(1, size)),
+    "numbers that do not end": lambda size: record(times(b"\xff")(size)),
+}
+"""Of VisualDL's LogWriter, in files that a training program wrote."""
+
+
 def others() -> Iterator[Row]:
     for name, make in {**JSON, "files": manifest_of}.items():
         yield Row("modelhub: manifests", name, make, read_manifest)
+    for name, make in RECORDS.items():
+        yield Row("metrics: record files", name, make, lambda data: records.read_file(io.BytesIO(data)), 1 << 20)
+    printed = '{"run":"r","tag":"t","steps":[0],"times":[0],"values":[0]}\n'
+    for name, texts in {
+        "curves": times(printed),
+        "points": lambda size: printed.replace("[0]", str([0] * (size // 9))),
+    }.items():
+        yield Row("metrics: what a pod prints", name, texts, metrics.parse)
     yield Row("node: routes of a Service", "ports", service_of, lambda given: routes_of(*given), 1 << 18)
     yield Row(
         "node: status of a pod", "containers", pod_of, lambda pod: build_status(pod, Observed(), Plan(), 0.0), 1 << 18

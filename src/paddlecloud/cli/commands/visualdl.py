@@ -103,7 +103,7 @@ def _wanted(job: Object, args: argparse.Namespace) -> tuple[Flags, tuple[Object,
         raise InputError(
             f"no VisualDL for {job['metadata']['name']}",
             why=str(error),
-            next=f"pdc get pdj/{job['metadata']['name']} -o yaml    (its volumes)",
+            next=f"while the job runs: pdc metrics {job['metadata']['name']} --logdir FOLDER",
         ) from error
 
 
