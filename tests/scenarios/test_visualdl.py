@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import paddlecloud as pc
 from harness import Kubectl, Target, need, pdc, until
@@ -225,6 +226,9 @@ def test_all_flags_of_the_manual_reach_visualdl(kubectl: Kubectl, server: Target
     with shown(server, namespace, "--logdir", "/task/log", "--api-only", "--host", "127.0.0.1") as api:
         assert until(lambda: tags(api)["runs"]) == ["/task/log/train"]
         assert answer(f"{api}/app/index")[0] == 404, "the API alone"
+    with shown(server, namespace, "--logdir", "/task/log", "--rm") as page:
+        assert until(lambda: tags(page)["runs"]) == ["/task/log/train"]
+    assert kubectl("get", "deployments,services", "-o", "name").stdout == "", "--rm"
 
 
 def test_the_pipeline_component_serves_the_same_curves(
@@ -328,6 +332,43 @@ def test_logwriter_of_the_manual_rightly_and_wrongly_used(
     with shown(server, namespace, "--logdir", "./log") as page:
         text = answer(f"{page}/api/scalar/list?run=/task/log/scalar_test/train&tag=acc")[1]
         assert [point[1] for point in json.loads(text)["data"]] == in_visualdl
+
+
+@pytest.mark.parametrize(
+    ("role", "command", "lacks"),
+    [
+        ("view", ["visualdl"], "services"),
+        ("services", ["visualdl"], "deployments"),
+        ("view", ["metrics", "--logdir", "/task/log"], "pods/exec"),
+    ],
+    ids=["who may read", "who may make Services alone", "who may not run programs in pods"],
+)
+def test_who_lacks_a_right_is_refused_and_leaves_nothing(
+    kubectl: Kubectl,
+    server: Target,
+    namespace: str,
+    job: str,
+    tmp_path: Path,
+    role: str,
+    command: list[str],
+    lacks: str,
+) -> None:
+    verbs = "--verb=get,list,watch,create,update,patch,delete"
+    kubectl("create", "role", "services", verbs, "--resource=services")
+    kubectl("create", "serviceaccount", "guest")
+    roles = ["--clusterrole=view"] if role == "view" else ["--clusterrole=view", "--role=services"]
+    for number, one in enumerate(roles):
+        kubectl("create", "rolebinding", f"guest-{number}", one, f"--serviceaccount={namespace}:guest")
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    for user in config["users"]:
+        user["user"] = {"token": kubectl("create", "token", "guest").stdout.strip()}
+    (tmp_path / "kubeconfig").write_text(yaml.safe_dump(config))
+    env = {**server.env, "KUBECONFIG": str(tmp_path / "kubeconfig")}
+    done = pdc("-n", namespace, command[0], "ppocr-det", *command[1:], env=env, check=False)
+    assert done.returncode == 6, done.stderr
+    assert lacks in done.stderr
+    assert kubectl("get", "deployments,services", "-l", "visualdl", "-o", "name").stdout == ""
+    assert kubectl("get", "pods", "-o", "name").stdout == "pod/ppocr-det-worker-0\n"
 
 
 def test_what_has_the_name_and_is_not_the_jobs_is_left_alone(

@@ -120,10 +120,10 @@ def _apply(session: Session, job: Object, wanted: tuple[Object, Object]) -> Obje
                 exit_code=CONFLICT,
                 reason="AlreadyExists",
             )
-    for resource, body in zip(KINDS, wanted, strict=True):
-        applied = api.do(
-            ownership.apply(api.client, of_object(resource, body), body, field_manager=ownership.FIELD_MANAGER)
-        )
+    for dry_run in (True, False):  # what is refused leaves nothing half behind
+        for resource, body in zip(KINDS, wanted, strict=True):
+            place, manager = of_object(resource, body), ownership.FIELD_MANAGER
+            applied = api.do(ownership.apply(api.client, place, body, field_manager=manager, dry_run=dry_run))
     return applied
 
 
