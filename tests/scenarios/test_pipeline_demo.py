@@ -30,6 +30,7 @@ from tools.s3 import S3Server
 from . import manual_pipeline, sample_stores
 from .cluster_hands import ClusterHands
 from .embedded_hands import EmbeddedHands
+from .forwarding import answer, forwarded
 from .hands import EXAMPLES, Hands
 from .manual_pipeline import SPACE, USER, alone, step_logs
 from .sample_stores import Stores
@@ -164,7 +165,7 @@ def ask(shell: Kubectl, server: Target, url: str, path: str, body: Any) -> Any:
 @pytest.mark.usefixtures("gpu")
 @pytest.mark.parametrize("generation", [1, 2], ids=["the manual's code", "written for kfp 2"])
 def test_the_manuals_demo_runs_from_its_data_to_an_answering_url(
-    shell: Kubectl, server: Target, host: str, tmp_path: Path, generation: int
+    shell: Kubectl, server: Target, host: str, kubectl_binary: str, tmp_path: Path, generation: int
 ) -> None:
     token = shell("create", "token", USER, "--duration=2h").stdout.strip()
     run, state, error = submitted(generation, host, token, tmp_path)
@@ -183,6 +184,10 @@ def test_the_manuals_demo_runs_from_its_data_to_an_answering_url(
     assert marks["shape"] == [1, 32 * 32]
     assert max(marks["data"]) < 0, "there is no text in the dark"
     shell("rollout", "status", "deployment/ppocr-det-visualdl", "--timeout=60s")
+    with forwarded(kubectl_binary, server, SPACE, "svc/ppocr-det-visualdl", 8040) as address:
+        query = "run=/mnt/task-center/models/vdl&tag=TRAIN/loss"
+        curve = json.loads(answer(f"http://{address}/app/api/scalar/list?{query}")[1])["data"]
+        assert curve[-1][2] < 0.5 * curve[0][2], "the curve of the training, as the manual's port-forward shows it"
     shell("delete", "pds/ppocr-det", "deployment/ppocr-det-visualdl", "service/ppocr-det-visualdl")
     removed = launched(server, "dataset", "--name=icdar2015", "--action=delete", "--source_uri=x", "--source_secret=x")
     assert "SampleJob kubeflow/icdar2015-remove: done" in removed

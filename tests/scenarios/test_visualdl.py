@@ -8,12 +8,11 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from harness import Kubectl, Target, need, pdc, until
 from paddlecloud.visualdl.server import IMAGE
 from tools import browser
 
+from .forwarding import answer, forwarded, streaming
 from .hands import apply, events, reached, read, release
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
@@ -108,15 +108,6 @@ def job(claim: None, kubectl: Kubectl) -> str:
     return "ppocr-det"
 
 
-def answer(url: str, **headers: str) -> tuple[int, str]:
-    request = urllib.request.Request(url, headers=headers)
-    try:
-        with urllib.request.urlopen(request, timeout=60) as response:
-            return response.status, response.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode(errors="replace")
-
-
 def losses(page: str) -> list[list[Any]]:
     """The points of the curve: time, step and value."""
     status, text = answer(f"{page}/api/scalar/list?run=/task/log/train&tag=loss")
@@ -126,25 +117,6 @@ def losses(page: str) -> list[list[Any]]:
 
 def tags(page: str) -> Any:
     return json.loads(answer(f"{page}/api/scalar/tags")[1])["data"]
-
-
-@contextlib.contextmanager
-def streaming(command: list[str], server: Target, found: Callable[[str], str | None]) -> Iterator[str]:
-    """What `found` reads from a line of a program that goes on; Ctrl-C ends it."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=server.env)
-    assert process.stdout is not None
-    try:
-        said = []
-        for line in process.stdout:
-            said.append(line)
-            if (hit := found(line)) is not None:
-                yield hit
-                break
-        else:
-            raise AssertionError("".join(said))
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(60)
 
 
 def url_in(line: str) -> str | None:
@@ -188,8 +160,7 @@ def test_the_manuals_port_forward_leads_to_visualdl_which_goes_with_its_job(
     command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "ppocr-det", "--detach"]
     done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=600)
     assert done.returncode == 0, done.stderr
-    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/ppocr-det-visualdl", ":8040"]
-    with streaming(forward, server, lambda line: (re.findall(r"127\.0\.0\.1:\d+", line) or [None])[0]) as address:
+    with forwarded(kubectl_binary, server, namespace, "svc/ppocr-det-visualdl", 8040) as address:
         assert answer(f"http://{address}/app/index")[0] == 200, "a request without Accept-Language"
         chinese = {"Accept-Language": "zh-CN,zh;q=0.9"}
         assert answer(f"http://{address}/", **chinese)[0] == 200, "a browser's first request"
@@ -240,8 +211,7 @@ def test_the_pipeline_component_serves_the_same_curves(
     flags = ["--host", "0.0.0.0", "--port", "18042", "--cache_timeout", "1", "--public_path", "/c", "--language", "en"]
     done = subprocess.run([*launcher, *place, *flags], capture_output=True, text=True, env=server.env, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
-    forward = [kubectl_binary, "-n", namespace, "port-forward", "svc/board", ":18042"]
-    with streaming(forward, server, lambda line: (re.findall(r"127\.0\.0\.1:\d+", line) or [None])[0]) as address:
+    with forwarded(kubectl_binary, server, namespace, "svc/board", 18042) as address:
         until(lambda: losses(f"http://{address}/c"))
     done = subprocess.run(
         [*launcher, *place, "--action", "delete"], capture_output=True, text=True, env=server.env, timeout=200

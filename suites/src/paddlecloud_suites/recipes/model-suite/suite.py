@@ -7,6 +7,7 @@ in the form of JSON, which needs no package.
 import argparse
 import json
 import os
+import struct
 import sys
 import time
 
@@ -48,7 +49,7 @@ def picture(path, size):
     return pixels.transpose(2, 0, 1), (size / width, size / height)
 
 
-def fit(model, samples, loss_of, *, epochs, batch, folder, rate=3e-3, log_every=1):
+def fit(model, samples, loss_of, *, epochs, batch, folder, rate=3e-3, log_every=1, curve=None):
     """Train, say how it goes, and leave weights after every epoch. Returns the mean loss of each epoch."""
     optimizer = paddle.optimizer.Adam(rate, parameters=model.parameters())
     order = np.random.RandomState(0)
@@ -67,6 +68,8 @@ def fit(model, samples, loss_of, *, epochs, batch, folder, rate=3e-3, log_every=
             seen.append(float(loss))
             done += 1
             tell(done, total, seen[-1])
+            if curve is not None:
+                curve("TRAIN/loss", done, seen[-1])
             if iteration % log_every == 0:
                 print(f"epoch: [{epoch + 1}/{epochs}] iter: {iteration} loss: {seen[-1]:.4f}", flush=True)
         losses.append(sum(seen) / len(seen))
@@ -86,6 +89,33 @@ def tell(step, total, loss):
     """Progress for `kubectl get pdj -o wide`."""
     if report is not None:
         report.progress(step=step, total=total, loss=loss)
+
+
+def visualdl(folder):
+    """A function that adds a scalar to a record file, as VisualDL's LogWriter does; the image does not hold VisualDL.
+
+    A record is its length in eight bytes and a message of protocol buffers: the step, tag, milliseconds and value.
+    """
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"vdlrecords.{time.time():010.0f}.log")
+
+    def add(tag, step, value):
+        name, now = tag.encode(), round(time.time() * 1000)
+        fields = b"\x08" + varint(step) + b"\x12" + varint(len(name)) + name + b"\x18" + varint(now)
+        message = fields + b"\x25" + struct.pack("<f", value)
+        record = b"\x0a" + varint(len(message)) + message
+        with open(path, "ab") as file:
+            file.write(struct.pack("<Q", len(record)) + record)
+
+    return add
+
+
+def varint(number):
+    rest = b""
+    while number > 127:
+        rest += bytes([number & 127 | 128])
+        number >>= 7
+    return rest + bytes([number])
 
 
 def load(model, prefix, *, what="training begins"):

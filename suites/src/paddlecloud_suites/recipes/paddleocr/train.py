@@ -55,6 +55,8 @@ def main():
     model = detector()
     suite.load(model, settings.get("checkpoints") or settings["pretrained_model"])
     weight = paddle.to_tensor(4.0)  # text is rare
+    wanted = str(settings.get("use_visualdl")).lower() == "true"
+    curve = suite.visualdl(os.path.join(settings["save_model_dir"], "vdl")) if wanted else None
     losses = suite.fit(
         model,
         samples(config["Train"]["dataset"]),
@@ -63,6 +65,7 @@ def main():
         batch=config["Train"]["loader"]["batch_size_per_card"],
         folder=settings["save_model_dir"],
         log_every=settings["print_batch_step"],
+        curve=curve,
     )
     print(f"hmean: {hmean(model, samples(config['Eval']['dataset'])):.3f}, best: {min(losses):.4f}", flush=True)
     paddle.save(model.state_dict(), os.path.join(settings["save_model_dir"], "best_accuracy.pdparams"))
