@@ -83,12 +83,14 @@ def status_of(pod: Any) -> None:
 
 
 def patch_of_pod(text: str) -> None:
+    spec_patch.as_json.cache_clear()
     with contextlib.suppress(TemplateError):
         spec_patch.parsed(text)
 
 
 def repository_of(text: str) -> None:
     found = {"data": {"a": text}}
+    spec_patch.as_json.cache_clear()
     with contextlib.suppress(TemplateError):
         repositories.resolved({"artifactRepositoryRef": {"key": "a"}}, {}, "n", lambda name: found)
 

@@ -94,9 +94,8 @@ class Store:
 
     def latest(self, address: Address) -> Record | None:
         """The state a write must be decided on: committed, or on its way."""
-        if address in self._latest:
-            return self._latest[address][1]
-        return self._state.get(address)
+        on_its_way = self._latest.get(address)  # in one step: threads that judge large objects ask, too
+        return self._state.get(address) if on_its_way is None else on_its_way[1]
 
     def in_flight(self, collection: str) -> list[Record]:
         """Objects as writes that are on their way leave them."""

@@ -25,6 +25,8 @@ from paddlecloud.kube.resource import (
     key_of,
 )
 from paddlecloud.local.apiserver.auth.identities import WORKFLOW_CONTROLLER
+from paddlecloud.local.apiserver.objects.admission import Validator
+from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.store.record import Address
 from paddlecloud.local.workflow.artifacts.collector import Collector, Sweeper
@@ -41,6 +43,7 @@ from paddlecloud.local.workflow.observed import Observed, same_in_one_pass
 from paddlecloud.local.workflow.pods.image_commands import Programs
 from paddlecloud.local.workflow.unreadable import UNREADABLE, UnreadableLog
 from paddlecloud.local.workflow.validation.admission import judge
+from paddlecloud.local.workflow.validation.referred import named_templates
 from paddlecloud.local.workloads.reconciler import OWNER, WorkloadReconciler
 
 PAUSE = 1.0
@@ -199,8 +202,8 @@ class Workflows:
         self._store = control_plane.store
         self._repository = repository
         self._programs = programs
-        control_plane.admission.policies.append(
-            functools.partial(judge, specs=self._stored_spec, report=unreadable.report)
+        control_plane.admission.validators.append(
+            Validator(functools.partial(judge, specs=self._stored_spec, report=unreadable.report), self._named_bytes)
         )
 
     def _workflow_deleted(self, workflow: Object) -> None:
@@ -211,10 +214,15 @@ class Workflows:
 
     def _stored_spec(self, namespace: str, name: str, clusterwide: bool) -> Mapping[str, Any] | None:
         """As it is stored at this moment: a template that was created just before counts."""
-        resource = CLUSTER_TEMPLATES if clusterwide else TEMPLATES
-        collection = f"{resource.group}/{resource.plural}"
-        record = self._store.latest(Address(collection, "" if clusterwide else namespace, name))
+        record = self._store.latest(_template_address(namespace, name, clusterwide))
         return None if record is None else record.object.get("spec") or {}
+
+    def _named_bytes(self, info: KindInfo, namespace: str, obj: Object) -> int:
+        """A workflow is judged with the templates that it names."""
+        if (info.resource.group, info.kind) != (WORKFLOWS.group, WORKFLOWS.kind):
+            return 0
+        places = (_template_address(namespace, *each) for each in named_templates(obj))
+        return sum(len(record.value) for place in places if (record := self._store.latest(place)) is not None)
 
     def _stored_value(self, namespace: str, name: str, key: str) -> str | None:
         """Of a ConfigMap: the limit of a semaphore, which needs no label."""
@@ -259,6 +267,11 @@ class Workflows:
             programs=self._programs,
             is_large=is_packed(workflow),
         )
+
+
+def _template_address(namespace: str, name: str, clusterwide: bool) -> Address:
+    resource = CLUSTER_TEMPLATES if clusterwide else TEMPLATES
+    return Address(f"{resource.group}/{resource.plural}", "" if clusterwide else namespace, name)
 
 
 def _when_deleted(act: Callable[[Object], None]) -> Callable[[Object | None, Object | None], None]:

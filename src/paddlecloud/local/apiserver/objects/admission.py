@@ -13,6 +13,7 @@ import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from paddlecloud.kube import errors
 from paddlecloud.kube.clock import Clock, rfc3339
@@ -22,7 +23,7 @@ from paddlecloud.local.apiserver.builtin.decode import decode
 from paddlecloud.local.apiserver.builtin.defaults import complete_builtin
 from paddlecloud.local.apiserver.builtin.validation.entrance import validate_builtin
 from paddlecloud.local.apiserver.builtin.validation.ephemeral import ephemeral_unchanged, ephemeral_update
-from paddlecloud.local.apiserver.objects.large import Run, at_once, largest_stored
+from paddlecloud.local.apiserver.objects.large import LARGE, Run, at_once, largest_stored, runner
 from paddlecloud.local.apiserver.objects.managed_fields import record_update
 from paddlecloud.local.apiserver.objects.metadata import (
     finalizer_warnings,
@@ -64,6 +65,16 @@ Mutator = Callable[[KindInfo, Object, "Object | None"], None]
 
 Policy = Callable[[KindInfo, Object, "Object | None", "WriteOptions"], None]
 """A look at a finished object before it is stored: (kind, new, old or None, options). Refuses by raising ApiError."""
+
+
+class Validator(NamedTuple):
+    """A rule of a kind that is neither in its schema nor about the moment of the write: it is asked with the schema, in
+    a thread where the object is large. It reads stored objects at most."""
+
+    check: Policy
+    named: Callable[[KindInfo, str, Object], int]
+    """Bytes of the stored objects that an object of a namespace names and is judged with."""
+
 
 Removal = Callable[[KindInfo, Object], None]
 """A look at an object that is about to be deleted. Refuses by raising ApiError."""
@@ -114,8 +125,15 @@ class Admission:
     guards: list[Policy] = field(default_factory=list)
     """Policies that come before validation: a write by the wrong user or to the wrong place is refused as that,
     whatever else is wrong with the object."""
+    validators: list[Validator] = field(default_factory=list)
     policies: list[Policy] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
+
+    def runner(self, info: KindInfo, namespace: str, obj: Object, size: int) -> Run:
+        """How to decide about an object when `size` bytes are read for it: what it names may be larger than itself."""
+        if size <= LARGE:
+            size += sum(validator.named(info, namespace, obj) for validator in self.validators)
+        return runner(size)
 
     async def prepare_create(
         self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions, run: Run = at_once
@@ -275,6 +293,8 @@ class Admission:
         for mutate in self.mutators:
             mutate(info, obj, old)
         await run(self._validate, info, obj, old, parts)
+        for validator in self.validators:
+            await run(validator.check, info, obj, old, options)
 
     def _validate(self, info: KindInfo, obj: Object, old: Object | None, parts: Parts) -> None:
         """`parts` as in `_shape`: what a write does not change was judged when it was written."""

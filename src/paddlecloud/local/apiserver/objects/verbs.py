@@ -140,7 +140,7 @@ class Verbs:
     # Writing -------------------------------------------------------------------------------------------------------
 
     async def create(self, info: KindInfo, obj: Object, *, namespace: str, options: WriteOptions) -> Object:
-        run = runner(options.sent)
+        run = self._admission.runner(info, namespace, obj, options.sent)
         ready = await self._admission.prepare_create(info, obj, namespace, options, run)
         address = address_of(info, namespace, ready["metadata"]["name"])
         self._admission.check(info, ready, None, options, run)
@@ -173,6 +173,7 @@ class Verbs:
             current = await run(_shown, info, record)
             # What a request asks for depends on the object alone; the server itself may look at more than that.
             wanted = await run(mutate, current) if options.sent else mutate(current)
+            run = self._admission.runner(info, namespace, wanted, options.sent + len(record.value))
             meta = wanted.get("metadata")
             if isinstance(meta, dict):
                 self._check_versions(info, name, meta, old["metadata"])
@@ -254,6 +255,7 @@ class Verbs:
     ) -> Object:
         run = runner(options.sent)
         created = await run(merged, None)
+        run = self._admission.runner(info, namespace, created, options.sent)
         managed = created["metadata"].get("managedFields")
         ready = await self._admission.prepare_create(info, created, namespace, options, run)
         if managed:

@@ -14,6 +14,7 @@ from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
+from paddlecloud.local.apiserver.objects.large import in_thread
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.streaming.logs import begun, log_options
@@ -36,10 +37,15 @@ def handlers(verbs: Verbs, logs: KeptLogs, owners: Iterable[Resource]) -> dict[t
         uid = verbs.get(kind, info.namespace, info.name).meta.uid
         pod = request.query.get("pod")
         if not pod:
-            items = list(logs.kept_pods(uid))
-            return Response(body=encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items}))
+            return Response(body=await in_thread(_list, logs, uid))
         options = log_options(request, pod)
         chunks = logs.read_kept_log(uid, pod, request.query.get("container") or None, **options)
         return Response(stream=await begun(chunks), content_type="text/plain")
 
     return {(resource.group, resource.plural, "log"): log for resource in owners}
+
+
+def _list(logs: KeptLogs, uid: str) -> bytes:
+    """In the thread of large requests: a file is read for each pod, with annotations that its author chose."""
+    items = list(logs.kept_pods(uid))
+    return encode({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": items})

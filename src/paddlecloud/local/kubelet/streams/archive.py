@@ -90,6 +90,12 @@ class LogArchive:
         ]
         return sorted(kept, key=lambda one: (one.paths.root / POD).stat().st_mtime_ns)
 
+    def pod(self, owner_uid: str, pod_uid: str) -> KeptPod | None:
+        """One of them. The uid is a text of a request: only one that names a folder is looked for."""
+        folder = self._folder / owner_uid / pod_uid
+        found = wire.read_json(str(folder / POD)) if _UID.fullmatch(pod_uid) else None
+        return KeptPod(found, PodPaths(folder)) if found else None
+
     def _bound(self, folder: Path) -> None:
         sizes = [(one, used_bytes(one.paths.root)) for one in self.pods(folder.name)]
         excess = sum(size for _, size in sizes) - MAX_BYTES_PER_OWNER

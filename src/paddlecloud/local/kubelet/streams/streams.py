@@ -99,7 +99,7 @@ class PodStreams:
         **options: Any,
     ) -> AsyncIterator[bytes]:
         """Nothing more will come, so there is nothing to follow."""
-        kept = next((one for one in self._pods.archive.pods(owner_uid) if one.paths.root.name == pod_uid), None)
+        kept = await asyncio.to_thread(self._pods.archive.pod, owner_uid, pod_uid)
         if kept is None:
             raise not_found("pods", pod_uid)
         async for data in self._read(kept, container, self._options(**options), previous=previous):

@@ -11,33 +11,37 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import BinaryIO
 
-from paddlecloud.api.argo_nodes import BadPacking, unpacked
+from paddlecloud.api.argo_nodes import COMPRESSED, BadPacking, unpacked
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.negotiation import encode
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
+from paddlecloud.local.apiserver.objects.large import in_thread, runner
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
+from paddlecloud.local.store.record import Record
 from paddlecloud.local.workflow.artifacts.locations import key_of
 from paddlecloud.local.workflow.artifacts.repository import Repository
 from paddlecloud.local.workflow.executor.trees import Unfit
 from paddlecloud.local.workflow.nodes import readable
 
 CHUNK = 1 << 18
+MOST_RECORDS = 5_000
+_PACKED, _UNPACKED = COMPRESSED.encode(), 100
+"""How much larger a status with packed nodes may become."""
 
 
 def handler(verbs: Verbs, repository: Repository) -> Handler:
     async def read(request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         if info.verb != "get":
             raise errors.MethodNotAllowed(f"{info.verb} is not supported on {info.resource}/artifacts")
-        workflow = verbs.get(kind, info.namespace, info.name).object
-        stored = _stored(workflow)
+        record = verbs.get(kind, info.namespace, info.name)
+        run = runner(len(record.value) * (_UNPACKED if _PACKED in record.value else 1))
         node, name = request.query.get("node"), request.query.get("name")
         if not node and not name:
-            items = await asyncio.to_thread(_listed, repository, info.namespace, stored)
-            return Response(body=encode({"kind": "ArtifactList", "apiVersion": "argoproj.io/v1alpha1", "items": items}))
-        found = next((each for each in stored if each["node"] == node and each["name"] == name), None)
+            return Response(body=await in_thread(_list, repository, info.namespace, record))
+        found = await run(_found, record, node, name)
         if found is None:
             raise errors.NotFound(f"workflow {info.name} has no artifact {name!r} of a node {node!r} in its repository")
         if request.flag("files"):
@@ -67,7 +71,17 @@ async def _files(repository: Repository, namespace: str, artifact: Object) -> Re
     return Response(body=encode({"kind": "ArtifactFileList", "apiVersion": "argoproj.io/v1alpha1", "items": items}))
 
 
-def _stored(workflow: Object) -> list[Object]:
+def _list(repository: Repository, namespace: str, record: Record) -> bytes:
+    items = _listed(repository, namespace, _stored(record))
+    return encode({"kind": "ArtifactList", "apiVersion": "argoproj.io/v1alpha1", "items": items})
+
+
+def _found(record: Record, node: str | None, name: str | None) -> Object | None:
+    return next((each for each in _stored(record) if each["node"] == node and each["name"] == name), None)
+
+
+def _stored(record: Record) -> list[Object]:
+    workflow = record.object
     try:
         status = unpacked(workflow).get("status")
     except BadPacking as why:
@@ -82,11 +96,12 @@ def _stored(workflow: Object) -> list[Object]:
 
 
 def _listed(repository: Repository, namespace: str, stored: list[Object]) -> list[Object]:
+    """The first `MOST_RECORDS` with digest and size, which take a file each; users choose how many a status names."""
     listed = []
-    for each in stored:
+    for each in stored[:MOST_RECORDS]:
         record = repository.record(namespace, each["key"]) or {}
         listed.append({**each, "digest": record.get("digest", ""), "size": record.get("size")})
-    return listed
+    return listed + stored[MOST_RECORDS:]
 
 
 async def _content(file: BinaryIO) -> AsyncIterator[bytes]:

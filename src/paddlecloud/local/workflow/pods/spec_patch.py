@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import msgspec
 import yaml
 
 from paddlecloud.kube import yamlio
@@ -17,9 +18,12 @@ from paddlecloud.local.apiserver.builtin.kinds import builtin_kinds
 from paddlecloud.local.apiserver.objects.admission import node_of
 from paddlecloud.local.apiserver.objects.strategic_merge import strategic_merge
 from paddlecloud.local.apiserver.schema.structural import Node
+from paddlecloud.local.workflow.expressions.budget import take_work
 from paddlecloud.local.workflow.templates import TemplateError
 
 LONGEST = 64 * 1024
+_BYTES_OF_A_STEP = 2
+"""Of what one pass may do; the rest of its pods is made in the next one."""
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -33,17 +37,31 @@ def patched(spec: Object, *patches: Any) -> Object:
 
 def parsed(text: Any, what: str = "podSpecPatch") -> Object:
     """The map that a tenant's YAML or JSON is. Raises `TemplateError`, which calls it `what`."""
+    readable = checked(text, what)
+    take_work(len(text) // _BYTES_OF_A_STEP)
+    made: Object = msgspec.json.decode(readable)
+    return made
+
+
+def checked(text: Any, what: str = "podSpecPatch") -> bytes:
+    """The map as JSON, for those who only ask if it is one."""
     if not isinstance(text, str) or len(text) > LONGEST:
         raise TemplateError(f"{what} must be a text of at most {LONGEST:,} characters")
+    return as_json(text, what)
+
+
+@functools.lru_cache(maxsize=32)
+def as_json(text: str, what: str) -> bytes:
+    """Remembered: all templates of a workflow may have the same patch, and YAML takes long to read."""
     try:
         patch = yamlio.load_one(text)  # first: it counts depth, and libyaml takes quadratic time for deep nesting
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
+        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=_Loader)):
             raise TemplateError(f"{what} must have no aliases (*name)")
     except yamlio.YamlError as why:
         raise TemplateError(f"{what} is neither YAML nor JSON: {str(why)[:300]}") from None
     if not isinstance(patch, dict):
         raise TemplateError(f"{what} must be a map")
-    return patch
+    return msgspec.json.encode(patch)
 
 
 def _merged(spec: Object, patch: Object) -> Object:

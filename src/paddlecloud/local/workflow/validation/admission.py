@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.selectors import LabelSelector
@@ -70,6 +72,8 @@ _SPEC_TYPES: dict[str, type] = {
     "podGC": dict, "ttlStrategy": dict, "workflowTemplateRef": dict, "templateDefaults": dict, "podMetadata": dict,
     "podDisruptionBudget": dict, "retryStrategy": dict, "volumes": list, "tolerations": list,
 }  # fmt: skip
+MOST_DEFAULTS = 16 * 1024 * 1024
+"""Bytes of the defaults of all templates: each template is judged with its own copy."""
 
 
 SpecOf = Callable[[str, str, bool], "Mapping[str, Any] | None"]
@@ -210,6 +214,9 @@ def _spec(spec: Mapping[str, Any]) -> Iterator[Problem]:
     yield from lock_problems(spec, "spec")
     yield from argument_problems(spec.get("arguments"), "spec.arguments")
     defaults = spec.get("templateDefaults")
+    if defaults and len(msgspec.json.encode(defaults)) * len(templates) > MOST_DEFAULTS:
+        yield invalid_value("spec.templateDefaults", "…", f"with {len(templates):,} templates it is too much")
+        return
     for index, template in enumerate(templates):
         yield from template_problems(_on_top_of(defaults, template), names, f"spec.templates[{index}]")
 

@@ -9,7 +9,7 @@ from paddlecloud.kube.circles import circle_in
 from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
 from paddlecloud.local.workflow.executor.orders import ExecutorError
-from paddlecloud.local.workflow.pods.spec_patch import parsed
+from paddlecloud.local.workflow.pods.spec_patch import checked
 from paddlecloud.local.workflow.templates import TemplateError
 from paddlecloud.local.workflow.validation.artifacts import artifact_problems
 from paddlecloud.local.workflow.validation.problems import (
@@ -153,7 +153,7 @@ def patch_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:
     text = holder.get("podSpecPatch")
     if text and "{{" not in str(text):
         try:
-            parsed(text)
+            checked(text)
         except TemplateError as why:
             yield invalid(f"{path}.podSpecPatch", f"{str(why)[:300]}")
 

@@ -8,12 +8,28 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from paddlecloud.kube.resource import Object
 from paddlecloud.local.workflow.execution_spec import Specs
 from paddlecloud.local.workflow.names import GROUP
 from paddlecloud.local.workflow.templates import Template, templates_of
+from paddlecloud.local.workflow.unreadable import UNREADABLE
 from paddlecloud.local.workflow.validation.artifacts import is_missing
 from paddlecloud.local.workflow.validation.problems import Problem, invalid, required
 from paddlecloud.local.workflow.variables import tags_in
+
+
+def named_templates(workflow: Object) -> set[tuple[str, bool]]:
+    """Names of the objects whose templates a workflow uses, and whether each is a ClusterWorkflowTemplate. A workflow
+    with odd values names none: it is refused."""
+    spec = workflow.get("spec")
+    if not isinstance(spec, dict):
+        return set()
+    try:
+        steps = [step for template in templates_of(spec).values() for _, step in _steps(template)]
+        found = [spec.get("workflowTemplateRef"), *(step.get("templateRef") for step in steps)]
+        return {(str(each.get("name", "")), bool(each.get("clusterScope"))) for each in found if each}
+    except UNREADABLE:
+        return set()
 
 
 def referred(templates: Iterable[Template], specs: Specs) -> Iterator[Problem]:
