@@ -41,11 +41,13 @@ from paddlecloud.local.apiserver.http.responses import (
     warning_headers,
 )
 from paddlecloud.local.apiserver.http.routing import check_method, check_subresource, check_verb, find_kind
+from paddlecloud.local.apiserver.http.shares import tenant_of
 from paddlecloud.local.apiserver.metrics import ApiMetrics
 from paddlecloud.local.apiserver.objects import scale, watching
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.large import runner
 from paddlecloud.local.apiserver.objects.listing import Pages, Selection, filled, listed, records_after, resumes
+from paddlecloud.local.apiserver.objects.long_lists import LongLists
 from paddlecloud.local.apiserver.objects.selection import Filter
 from paddlecloud.local.apiserver.objects.verbs import Verbs, address_of, check_name
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -94,6 +96,7 @@ class Api:
         metrics: ApiMetrics,
     ) -> None:
         self._turns = watching.Turns()
+        self._long_lists = LongLists()
         self.store = store
         self.registry = registry
         self.verbs = verbs
@@ -210,7 +213,8 @@ class Api:
             render = partial_value
         else:
             empty = {"kind": kind.list_kind, "apiVersion": kind.resource.api_version, "metadata": meta, "items": []}
-        return Response(body=await listed(empty, page.records, render))
+        tenant = tenant_of(request.impersonator or request.user)
+        return await self._long_lists.answer(tenant, page.records, lambda: listed(empty, page.records, render))
 
     async def _watch(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
         query = request.query

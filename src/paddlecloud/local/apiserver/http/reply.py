@@ -55,6 +55,7 @@ class Reply(Written):
     async def prepare(self, request: web.BaseRequest) -> None:
         """Everything is written here, at once."""
         answer, transport = self._answer, request.transport
+        self._answer = _SENT  # the connection keeps this object until the next request
         if transport is None or transport.is_closing():
             raise ConnectionResetError("the client is gone")
         self._keeps = request.keep_alive
@@ -128,6 +129,7 @@ def head_of(answer: Response, *, length: int | None, chunked: bool = False, clos
     return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "replace")
 
 
+_SENT = Response()
 _last_date = (0, "")
 
 

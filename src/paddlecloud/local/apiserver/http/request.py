@@ -75,8 +75,14 @@ class Request:
         return number
 
 
+class _Referable:
+    """What counts answers sees when one is gone (`objects/long_lists.py`)."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(slots=True)
-class Response:
+class Response(_Referable):
     """What goes back. `stream` replaces `body` for watches and logs; `upgrade` takes over the connection."""
 
     status: int = 200

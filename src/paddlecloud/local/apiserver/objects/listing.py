@@ -182,4 +182,9 @@ def filled(empty: Object, items: list[bytes]) -> bytes:
     """A list with `items`, which are JSON, from one whose last field is an empty list."""
     head = encode(empty)
     assert head.endswith(b"[]}")
-    return b"%b%b]}" % (head[:-2], b",".join(items))
+    if not items:
+        return head
+    # One copy: a list may have hundreds of megabytes.
+    items[0] = head[:-2] + items[0]
+    items[-1] += b"]}"
+    return b",".join(items)
