@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+LONGEST = 100
+"""Characters: the time to compare two words grows with the square of their lengths, and strangers choose them."""
+MOST = 1_000
+"""Words that are compared, the first ones of the alphabet."""
+
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that was most likely meant; empty when none is close."""
     import difflib  # here, because it is needed for mistakes alone
 
-    by_lower = {one.lower(): one for one in sorted(set(known), reverse=True)}
+    if len(word) > LONGEST:
+        return ""
+    short = sorted({one for one in known if len(one) <= LONGEST}, reverse=True)
+    by_lower = {one.lower(): one for one in short[-MOST:]}
     close = difflib.get_close_matches(word.lower(), by_lower, n=5, cutoff=0.6)
     if not close:
         return ""

@@ -6,6 +6,7 @@ import base64
 import contextlib
 import io
 import json
+import random
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import cache, partial
@@ -115,6 +116,19 @@ def compressed_nodes_of(size: int) -> dict[str, Any]:
     return {"metadata": {"name": "w"}, "status": packed({"nodes": nodes})}
 
 
+def names_of(size: int) -> tuple[str, str]:
+    """A long name, and one that differs from it in every third character."""
+    drawn = random.Random(1)
+    name = [chr(0x4E00 + drawn.randrange(9000)) for _ in range(size)]
+    return "".join(name), "".join("x" if at % 3 == 0 else each for at, each in enumerate(name))
+
+
+def wrong_name(names: tuple[str, str]) -> None:
+    known, given = names
+    with contextlib.suppress(package.PackageError):
+        submission.check_names([known], [given])
+
+
 def pipelines() -> Iterator[Row]:
     for name, make in JSON.items():
         yield Row("pipelines: bodies", name, make, server.decoded)
@@ -125,6 +139,7 @@ def pipelines() -> Iterator[Row]:
         yield Row("pipelines: packages", f"kfp 2 of {name}", cache(make), translate, 1 << 18)
     yield Row("pipelines: packages", "members of a zip", cache(zip_of), package.read, 1 << 16)
     yield Row("pipelines: runs", "parameters", cache(workflow_of), submit, 1 << 19)
+    yield Row("pipelines: runs", "a wrong name", cache(names_of), wrong_name, 1 << 13)
     yield Row("pipelines: runs", "steps to retry", cache(workflow_of), retry.retried, 1 << 18)
     yield Row("pipelines: runs", "steps that failed", cache(workflow_of), states.failure, 1 << 18)
     yield Row("pipelines: runs", "compressed nodes", cache(compressed_nodes_of), nodes_of, 1 << 18)

@@ -13,11 +13,15 @@ import msgspec
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import identifiers
 from paddlecloud.pipelines.api.replies import Refused
 
-PAGE = 500
+PAGE = 100
+"""Objects: of each one up to 256 KiB of annotations are read."""
 METADATA_ONLY = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+_FIELDS = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp", "labels")
+_ANNOTATIONS = (names.DISPLAY_NAME, names.DESCRIPTION, names.DEFAULT_VERSION, names.RUN_NAME)
 MAX_OBJECTS = 20_000
 """Of one kind in a namespace that a list goes through; beyond it the answer would cost memory in proportion."""
 MAX_READ = 256 * 1024 * 1024
@@ -43,10 +47,10 @@ class Caller(NamedTuple):
         return identifiers.namespace_named(text, self.namespace)
 
     async def metadata(self, resource: Resource, namespace: str, selector: str = "") -> list[Object]:
-        """All objects that match, as far as their metadata: names, labels, annotations, times."""
+        """All objects that match, as far as their metadata: names, labels, times, and annotations that are shown."""
         found: list[Object] = []
         async for page in self.pages(resource, namespace, selector, size=PAGE, accept=METADATA_ONLY):
-            found += [{"metadata": item["metadata"]} for item in page]
+            found += [{"metadata": _kept(item["metadata"])} for item in page]
         return found
 
     async def first(self, resource: Resource, namespace: str, selector: str) -> Object | None:
@@ -77,6 +81,13 @@ class Caller(NamedTuple):
             if not more:
                 return
             query["continue"] = more
+
+
+def _kept(meta: Object) -> Object:
+    """What lists are made of: users may write a quarter of a megabyte to annotations of each object."""
+    annotations = meta.get("annotations") or {}
+    made = {key: meta[key] for key in _FIELDS if key in meta}
+    return {**made, "annotations": {key: annotations[key] for key in _ANNOTATIONS if key in annotations}}
 
 
 def _decoded(body: bytes) -> Object:

@@ -2,9 +2,9 @@
 
 It has no rights and keeps no state. The bearer token of a request is sent on to the Kubernetes API, which decides;
 a request without one is refused, but for the question whether the server is there. Bodies have limits of size and
-time, and are read only with a token that the Kubernetes API accepts. At most `AT_ONCE` requests are carried out at the
-same time; one whose body is not complete takes none of these places, and each caller has a limit of its own
-(`request_limits`).
+time. Only requests with a token that the Kubernetes API accepts are read and carried out, at most `AT_ONCE` at the
+same time; one whose body is not complete takes none of these places, and each caller and each tenant has a limit of
+its own (`request_limits`).
 """
 
 from __future__ import annotations
@@ -107,9 +107,8 @@ class PipelinesServer:
             token = authorization[len("bearer ") :].strip()
             async with AsyncExitStack() as held:
                 await held.enter_async_context(self._callers.slot(token))
-                if request.can_read_body:
-                    await caller.client.raw("GET", "/version")  # 401 for a token that nobody gave out
-                    await held.enter_async_context(self._callers.slot(tenant_of(token)))
+                await caller.client.raw("GET", "/version")  # 401 for a token that nobody gave out
+                await held.enter_async_context(self._callers.slot(tenant_of(token)))
                 reserved = held.enter_context(self._bodies.reservation())
                 asked = await _read_in_time(request, parts, reserved)
                 async with self._slots:

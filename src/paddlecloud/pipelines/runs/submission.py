@@ -22,6 +22,8 @@ MAX_ANNOTATION = 64 * 1024
 _LONGEST_PREFIX = 45
 """With its suffix within the 52 characters that Argo allows for names of CronWorkflows."""
 _UID = "{{workflow.uid}}"
+_SHOWN, _MOST_SHOWN = 100, 50
+"""Characters of a parameter's name, and parameters, in a message."""
 
 
 class RunRequest(NamedTuple):
@@ -85,10 +87,10 @@ def check_names(known: Collection[str], given: Iterable[str]) -> None:
     for name in given:
         if name not in known:
             meant = question(name, known)
-            listed = ", ".join(sorted(known)) or "none"
-            raise PackageError(
-                f"the pipeline has no parameter {name!r} (it has: {listed}){f'; {meant}' if meant else ''}"
-            )
+            listed = ", ".join(each[:_SHOWN] for each in sorted(known)[:_MOST_SHOWN]) or "none"
+            more = f" and {len(known) - _MOST_SHOWN:,} more" if len(known) > _MOST_SHOWN else ""
+            shown = f"the pipeline has no parameter {name[:_SHOWN]!r} (it has: {listed}{more})"
+            raise PackageError(f"{shown}; {meant}" if meant else shown)
 
 
 def dns_prefix(text: str) -> str:

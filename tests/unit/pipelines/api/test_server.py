@@ -13,8 +13,10 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.pipelines.api import routing, server
 from paddlecloud.pipelines.api.caller import Caller
+from paddlecloud.pipelines.api.request_limits import PER_CALLER
 from paddlecloud.pipelines.api.routing import Request
 from unit.kube.test_kube_client import Wire
+from unit.pipelines.api.test_request_limits import token
 
 HEADERS = {"Authorization": "Bearer token"}
 
@@ -55,3 +57,38 @@ async def test_a_body_that_does_not_come_is_refused(url: str, monkeypatch: pytes
         assert answer.status == 504
         assert "the body did not come" in (await answer.json())["message"]
     held.set()
+
+
+async def test_requests_without_a_body_have_the_limit_of_their_tenant_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who may ask for tokens of an account may have any number of them."""
+    begun, go = [], asyncio.Event()
+
+    async def waits(caller: Caller, request: Request) -> Any:
+        begun.append(request.query["who"])
+        await go.wait()
+        return {}
+
+    monkeypatch.setattr(server, "ROUTES", routing.compiled("/apis/x", [("GET", "/waits", waits)]))
+    served = server.PipelinesServer(Config("http://127.0.0.1:1"))
+    monkeypatch.setattr(served, "_caller", lambda _: Caller(Client(Wire()), "kubeflow", str, str))
+    port = await served.start("127.0.0.1", 0)
+
+    async def ask(session: aiohttp.ClientSession, who: str, number: int) -> int:
+        given = token({"sub": f"system:serviceaccount:{who}:account", "jti": str(number)})
+        address = f"http://127.0.0.1:{port}/apis/x/waits?who={who}"
+        async with session.get(address, headers={"Authorization": f"Bearer {given}"}) as answer:
+            return answer.status
+
+    try:
+        async with aiohttp.ClientSession() as session:
+            asked = [asyncio.ensure_future(ask(session, "many", number)) for number in range(server.AT_ONCE)]
+            while len(begun) < PER_CALLER:
+                await asyncio.sleep(0)
+            asked.append(asyncio.ensure_future(ask(session, "other", 0)))
+            while "other" not in begun:
+                assert begun.count("many") <= PER_CALLER
+                await asyncio.sleep(0)
+            go.set()
+            assert set(await asyncio.gather(*asked)) == {200}
+    finally:
+        await served.stop()

@@ -9,7 +9,7 @@ import pytest
 
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs.package import PackageError, of_document, read
-from paddlecloud.pipelines.runs.submission import RunRequest, dns_prefix, workflow_of
+from paddlecloud.pipelines.runs.submission import RunRequest, check_names, dns_prefix, workflow_of
 
 WORKFLOW = {
     "apiVersion": "argoproj.io/v1alpha1",
@@ -96,3 +96,13 @@ def test_a_parameter_that_the_pipeline_does_not_have_is_named_with_the_one_that_
 )
 def test_any_name_becomes_the_beginning_of_an_objects_name(text: str, expected: str) -> None:
     assert dns_prefix(text) == expected
+
+
+def test_a_wrong_name_beside_very_many_is_answered_in_few_words() -> None:
+    known = [f"parameter-{number}" for number in range(20_000)]
+    with pytest.raises(PackageError) as refused:
+        check_names(known, ["parameter-0x" + "y" * 5_000])
+    message = str(refused.value)
+    assert "parameter-10, parameter-100" in message
+    assert "and 19,950 more" in message
+    assert len(message) < 2_000
