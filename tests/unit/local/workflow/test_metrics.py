@@ -8,7 +8,7 @@ import pytest
 
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.metrics import Registry
-from paddlecloud.local.workflow.decision.metrics import Sample, WorkflowPlan
+from paddlecloud.local.workflow.decision.metrics import MOST_METRICS, Sample, WorkflowPlan
 from paddlecloud.local.workflow.metric_series import MOST_LINES, MetricSeries
 from unit.local.workflow.simulation import START, Simulation, workflow
 from unit.local.workflow.validation.test_validation import judged
@@ -158,3 +158,36 @@ def test_a_metric_that_says_nothing_is_refused(metric: dict[str, Any], field: st
     assert judged({"entrypoint": "main", "templates": [template]}) == [f"spec.templates[0].{path}"]
     plain = {"name": "main", "container": {"image": "x"}}
     assert judged({"entrypoint": "main", "templates": [plain], "metrics": template["metrics"]}) == [f"spec.{path}"]
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        {"name": 'x{workflow_namespace="other"} 7\nforged', "help": "h", "gauge": {"value": "5"}},
+        {
+            "name": "x",
+            "help": "h",
+            "gauge": {"value": "5"},
+            "labels": [{"key": "workflow_namespace", "value": "other"}],
+        },
+        {"name": "x", "help": "h", "gauge": {"value": "5"}, "labels": [{"key": 'a="b"} 5\nforged{c', "value": "d"}]},
+    ],
+    ids=["name", "label of the platform", "label"],
+)
+def test_what_nobody_judged_forges_no_series(metric: dict[str, Any]) -> None:
+    """Users write the status of a workflow, and with it the spec that it is carried out by."""
+    made = workflow("{workflowTemplateRef: {name: t}}")
+    stored = {"entrypoint": "m", "templates": [{"name": "m", "container": {"image": "busybox"}}]}
+    made["status"] = {"storedWorkflowTemplateSpec": {**stored, "metrics": {"prometheus": [metric]}}}
+    simulation = Simulation(made)
+    assert collected(simulation) == []
+    conditions = {each["type"]: each.get("message", "") for each in simulation.workflow["status"]["conditions"]}
+    assert "metric 'x" in conditions["MetricsError"]
+
+
+def test_metrics_that_nobody_judged_are_not_many() -> None:
+    made = workflow("{workflowTemplateRef: {name: t}}")
+    metrics = [{"name": f"m{at}", "help": "h", "gauge": {"value": "5"}} for at in range(MOST_METRICS + 50)]
+    stored = {"entrypoint": "m", "templates": [{"name": "m", "container": {"image": "busybox"}}]}
+    made["status"] = {"storedWorkflowTemplateSpec": {**stored, "metrics": {"prometheus": metrics}}}
+    assert len(collected(Simulation(made))) == MOST_METRICS

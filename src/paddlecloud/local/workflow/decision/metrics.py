@@ -16,6 +16,7 @@ from typing import Any
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.local.workflow.decision.when import holds
+from paddlecloud.local.workflow.expressions.budget import take_work
 from paddlecloud.local.workflow.nodes import Node, is_over
 from paddlecloud.local.workflow.templates import TemplateError, text_of
 from paddlecloud.local.workflow.validation.problems import Problem, invalid, not_supported, required, too_many
@@ -26,6 +27,8 @@ OPERATIONS = ("Set", "Add", "Sub")
 MOST_METRICS, MOST_LABELS, MOST_BUCKETS = 100, 32, 100
 LONGEST = 2048
 """Characters of a series with its labels and its help."""
+_STEPS = 5
+"""Of the work of one pass that a metric of a node takes."""
 NAMESPACE_LABEL = "workflow_namespace"
 """Which namespace a series comes from: the platform sets it, and no workflow does."""
 CONDITION = "MetricsError"
@@ -148,7 +151,8 @@ class Metering:
     def _measure(
         self, metrics: Mapping[str, Any], scope: Mapping[str, Any], node: Node | None, *, realtime_only: bool
     ) -> None:
-        for metric in metrics.get("prometheus") or ():
+        for metric in (metrics.get("prometheus") or ())[:MOST_METRICS]:
+            take_work(_STEPS)
             realtime = bool((metric.get("gauge") or {}).get("realtime"))
             if realtime_only and not realtime:
                 continue
@@ -163,6 +167,9 @@ class Metering:
     def _sample(
         self, metric: Mapping[str, Any], scope: Mapping[str, Any], node: Node | None, *, realtime: bool, over: bool
     ) -> Sample | None:
+        # Users write the status too, and with it templates that nobody judged.
+        if problem := next(_problems(metric, "metric"), None):
+            raise TemplateError(problem.message)
         if not metric.get("help"):
             raise TemplateError("must contain a help string under 'help: ' field")
         shape = {key: metric[key] for key in ("name", "help", "labels", "when") if metric.get(key)}
