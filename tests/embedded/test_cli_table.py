@@ -62,6 +62,7 @@ ROWS = {
         name="words",
         ended=None,
     ),
+    "model": Row("model show {}", kind="model", name="ocr", ended=None, slash=False),
     "pipeline": Row("pipeline show {}", kind="workflow", name="flow", ended=None),
     "node": Row("node restore {}", kind="node", name="", ended=None),
 }
@@ -93,6 +94,21 @@ def objects() -> list[dict[str, Any]]:
             "kind": "PaddleService",
             "metadata": {"name": "digits"},
             "spec": {"model": "nothing:v1", "service": {"minScale": 0}},
+        },
+        {
+            "apiVersion": "modelhub.paddlepaddle.org/v1alpha1",
+            "kind": "Model",
+            "metadata": {"name": "ocr"},
+            "spec": {
+                "aliases": {"latest": "1"},
+                "moves": [{"alias": "latest", "to": "1", "by": "ada", "at": "2026-11-18T12:00:00Z"}],
+            },
+        },
+        {
+            "apiVersion": "modelhub.paddlepaddle.org/v1alpha1",
+            "kind": "ModelVersion",
+            "metadata": {"name": "ocr.1"},
+            "spec": {"model": "ocr", "version": "1", "digest": f"sha256:{'0' * 64}", "size": 1, "files": 1},
         },
         {
             "apiVersion": "argoproj.io/v1alpha1",

@@ -17,7 +17,8 @@ class Command(NamedTuple):
     section: str
     takes: str = ""
     """What completion offers as arguments besides words between which they choose: objects (a kind, then names), jobs,
-    jobs or pods, services, sets, images, nodes, runs of pipelines, the names of the kind before, files, or nothing."""
+    jobs or pods, services, sets, models, images, nodes, runs of pipelines, the names of the kind before, files, or
+    nothing."""
 
 
 MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
@@ -41,6 +42,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),
     Command("run", "run a program on workers, without YAML, and follow it", _PKG + "run", DECLARE, "files"),
     Command("serve", "serve a model: a folder, an archive, or NAME:VERSION", _PKG + "serve", DECLARE, "files"),
+    Command("model", "push, pull, list, tag and remove versions of models", _PKG + "model", DECLARE, "models"),
     Command("get", "list objects, in a table or any other format", _PKG + "get", LOOK, "objects"),
     Command("ps", "list PaddleJobs (get pdj)", _PKG + "get", LOOK, "jobs"),
     Command("describe", "why an object is as it is, then its details and events", _PKG + "describe", LOOK, "objects"),

@@ -7,8 +7,8 @@ the same files have the same digest, under every name and of every author.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -44,6 +44,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     description: str = ""
     created_by: str = ""
     created_at: str = ""
+
+
+class Facts(NamedTuple):
+    """What a manifest says besides its files."""
+
+    created_by: str
+    created_at: str
+    framework: str = ""
+    metrics: Mapping[str, float] = {}
+    origin: Mapping[str, str] = {}
+    description: str = ""
 
 
 def digest_of(files: Iterable[File]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -17,26 +17,17 @@ from typing import NamedTuple
 from paddlecloud.modelhub import catalogue, layout, manifest
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Damaged, Refused, VersionExists
-from paddlecloud.modelhub.manifest import FORMAT, File, Manifest
+from paddlecloud.modelhub.manifest import FORMAT, Facts, File, Manifest
 from paddlecloud.modelhub.parallel import each
 from paddlecloud.storage.sources import CHUNK, FolderSource
 from paddlecloud.storage.stores import Store, check_conditions
 
+TAKEN = 50
+"""Pushes without a version that meet: how many numbers are tried."""
 ROUNDS = 3
 """How often copies are looked for anew when they were condemned or removed while others were uploaded."""
 
 Progress = Callable[[int], None]
-
-
-class Facts(NamedTuple):
-    """What a manifest says besides its files."""
-
-    created_by: str
-    created_at: str
-    framework: str = ""
-    metrics: Mapping[str, float] = {}
-    origin: Mapping[str, str] = {}
-    description: str = ""
 
 
 class Pushed(NamedTuple):
@@ -99,6 +90,34 @@ def push(store: Store, which: VersionKey, local: Local, facts: Facts, progress: 
         return Pushed(wanted, created=True, uploaded=uploaded)
     # Another push was first, or this one was: a store may repeat a request whose answer was lost.
     return _same(store, catalogue.get(store, which), local, progress)._replace(uploaded=uploaded)
+
+
+def push_next(
+    store: Store,
+    namespace: str,
+    model: str,
+    local: Local,
+    facts: Facts,
+    registered: Collection[str],
+    progress: Progress = lambda _: None,
+) -> Pushed:
+    """As the version after the highest number, of the store and of those that are registered.
+
+    A push that was killed after it stored the version, and before it registered it, is finished under its number.
+    """
+    for _ in range(TAKEN):
+        stored = {which.version for which in catalogue.versions(store, namespace, model)}
+        number = next_number({*stored, *registered})
+        last = catalogue.version_key(namespace, model, str(int(number) - 1)) if number != "1" else None
+        if last is not None and last.version in stored - set(registered):
+            found = catalogue.find(store, last)
+            if found is not None and found.digest == local.digest:
+                return push(store, last, local, facts, progress)
+        try:
+            return push(store, catalogue.version_key(namespace, model, number), local, facts, progress)
+        except VersionExists:
+            continue  # another push took the number
+    raise VersionExists(f"others push versions of {model} all the time; name the version, or try again")
 
 
 def next_number(taken: Iterable[str]) -> str:

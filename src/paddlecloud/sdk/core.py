@@ -21,6 +21,7 @@ from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
 from paddlecloud.sdk import claims, ownership, place, training
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
+from paddlecloud.sdk.hub import AsyncModels
 from paddlecloud.sdk.manifest import Manifest, ManifestError, Source, is_job, read
 from paddlecloud.sdk.members import Member
 from paddlecloud.sdk.serving import is_service
@@ -46,6 +47,7 @@ class AsyncClient:
         self.namespace = namespace or config.namespace
         self.api = Client(HttpTransport(config), field_manager=ownership.FIELD_MANAGER)
         self.jobs = AsyncJobs(self)
+        self.models = AsyncModels(self)
         self._discovery: Discovery | None = None
         self._remote: Remote | None = None
 

@@ -14,6 +14,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
+from paddlecloud.sdk.hub import PathLike
 from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
 from paddlecloud.sdk.metrics import Metrics
 from paddlecloud.sdk.place import ObjectRef
@@ -206,6 +207,65 @@ class Jobs:
 
 
 @checked
+class Models:
+    """Versions of models, of a client. Files are in the store of the embedded platform, in the one that the
+    environment variable PADDLECLOUD_MODEL_STORE names, or in `store` (`file:///FOLDER`, `s3://BUCKET/PREFIX`)."""
+
+    def __init__(self, portal: Portal, core: AsyncClient) -> None:
+        self._portal = portal
+        self._core = core.models
+
+    def push(
+        self,
+        name: str,
+        path: PathLike,
+        *,
+        metrics: Mapping[str, float] | None = None,
+        origin: Mapping[str, str] | None = None,
+        description: str = "",
+        framework: str = "",
+        alias: str = "",
+        reason: str = "",
+        namespace: str | None = None,
+        store: str = "",
+    ) -> Handle:
+        """A folder or a file as a new version `NAME:VERSION`; `NAME` alone takes the next number.
+
+        The same files again are no failure; other files for a version that exists raise `VersionExists`.
+        """
+        pushing = self._core.push(
+            name, path, metrics=metrics, origin=origin, description=description, framework=framework, alias=alias,
+            reason=reason, namespace=namespace, store=store,
+        )  # fmt: skip
+        return Handle(self._portal, self._portal.run(pushing))
+
+    def pull(
+        self, reference: str, folder: PathLike | None = None, *, namespace: str | None = None, store: str = ""
+    ) -> Path:
+        """The files of `NAME:VERSION`, `NAME@ALIAS` or `NAME`, verified, in a folder (by default: the model's name)."""
+        return self._portal.run(self._core.pull(reference, folder, namespace=namespace, store=store))
+
+    def get(self, reference: str, *, namespace: str | None = None) -> Handle:
+        """The ModelVersion that is meant. Raises `UnknownVersion`."""
+        return Handle(self._portal, self._portal.run(self._core.get(reference, namespace=namespace)))
+
+    def list(self, model: str = "", *, namespace: str | None = None) -> Objects[Handle]:
+        """The Models of a namespace, or the versions of one, newest first."""
+        found = self._portal.run(self._core.list(model, namespace=namespace))
+        return Objects(Handle(self._portal, one) for one in found)
+
+    def tag(self, reference: str, alias: str, *, reason: str = "", namespace: str | None = None) -> Handle:
+        """Point an alias to a version; the answer is the Model, with the history of its aliases in `spec.moves`."""
+        moving = self._core.tag(reference, alias, reason=reason, namespace=namespace)
+        return Handle(self._portal, self._portal.run(moving))
+
+    def remove(self, name: str, *, force: bool = False, namespace: str | None = None, store: str = "") -> Sequence[str]:
+        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias points
+        to what would go, unless the whole model is removed with `force`."""
+        return self._portal.run(self._core.remove(name, force=force, namespace=namespace, store=store))
+
+
+@checked
 class Client:
     """One server, one default namespace. It may be used from several threads.
 
@@ -216,6 +276,7 @@ class Client:
         self._core = AsyncClient(config, namespace=namespace)
         self._portal = Portal(self._core.close)
         self.jobs = Jobs(self._portal, self._core)
+        self.models = Models(self._portal, self._core)
 
     def __enter__(self) -> Client:
         return self

@@ -111,8 +111,7 @@ def _copy(address: str, draft: Path, target: Path) -> None:
     from paddlecloud.storage.sources import open_source
 
     location = uri.parse(address)
-    names = credentials.ENVIRONMENT.get(location.scheme, credentials.ENVIRONMENT["s3"])
-    keys = credentials.Credentials(*(os.environ.get(name, "") for name in names))
+    keys = credentials.from_environment(location.scheme, os.environ)
     source = open_source(location, keys, environment=os.environ)
     if source is None:
         raise ModelError(f"{address}: models are fetched from http(s), S3 and stores with its API, not from there")

@@ -68,6 +68,12 @@ def from_values(values: Mapping[str, str]) -> Credentials:
     )
 
 
+def from_environment(scheme: str, environment: Mapping[str, str]) -> Credentials:
+    """From the variables that the store's own tools read."""
+    names = ENVIRONMENT.get(scheme, ENVIRONMENT["s3"])
+    return Credentials(*(environment.get(name, "") for name in names))
+
+
 def from_folder(folder: Path = FOLDER) -> Credentials:
     """From a mounted Secret; one that is not there has no keys."""
     values = {}

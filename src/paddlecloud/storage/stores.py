@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from paddlecloud.storage.credentials import Credentials
+from paddlecloud.storage.credentials import Credentials, from_environment
 from paddlecloud.storage.endpoints import S3_SCHEMES, bucket_of, rewrites
 from paddlecloud.storage.errors import BadUri, Denied, Missing, NoSpace, StorageError, Unreachable, Unsupported
 from paddlecloud.storage.sources import CHUNK, BucketClient, Entry
@@ -50,9 +50,15 @@ class Store(Protocol):
         """Remove what killed writers left, if it is older than this; the number of files."""
 
 
-def open_store(address: str, credentials: Credentials, *, environment: Mapping[str, str]) -> Store:
-    """The store at `file:///FOLDER`, `s3://BUCKET[/PREFIX]` or another store with the API of S3."""
+def open_store(
+    address: str, credentials: Credentials | None = None, *, environment: Mapping[str, str] = os.environ
+) -> Store:
+    """The store at `file:///FOLDER`, `s3://BUCKET[/PREFIX]` or another store with the API of S3.
+
+    Without `credentials` those of the environment are used, under the names that the store's own tools read.
+    """
     location = parse(address)
+    credentials = from_environment(location.scheme, environment) if credentials is None else credentials
     if location.scheme == "file":
         return FolderStore(Path(location.path))
     if location.scheme in S3_SCHEMES:

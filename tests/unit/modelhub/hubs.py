@@ -9,7 +9,8 @@ from typing import Any
 from paddlecloud.modelhub import catalogue, verification
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.layout import CLOCK
-from paddlecloud.modelhub.push import Facts, Pushed, push, read_local
+from paddlecloud.modelhub.manifest import Facts
+from paddlecloud.modelhub.push import Pushed, push, read_local
 from paddlecloud.storage.sources import Entry
 from paddlecloud.storage.stores import Store
 

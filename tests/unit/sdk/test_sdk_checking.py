@@ -16,8 +16,8 @@ from paddlecloud.sdk import core, embedded, handles, pipelines, sync
 from paddlecloud.sdk.checking import ArgumentError, allows
 from paddlecloud.sdk.members import member
 
-CLASSES = (core.AsyncClient, core.AsyncJobs, handles.AsyncHandle, handles.AsyncJob,
-           sync.Client, sync.Jobs, sync.Handle, sync.Job, embedded.EmbeddedClient,
+CLASSES = (core.AsyncClient, core.AsyncJobs, core.AsyncModels, handles.AsyncHandle, handles.AsyncJob,
+           sync.Client, sync.Jobs, sync.Models, sync.Handle, sync.Job, embedded.EmbeddedClient,
            pipelines.AsyncPipelineRun, pipelines.PipelineRun)  # fmt: skip
 FUNCTIONS = (paddlecloud.connect, paddlecloud.connect_async, paddlecloud.embedded, pipelines.run, pipelines.client)
 

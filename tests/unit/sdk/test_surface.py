@@ -17,6 +17,7 @@ from paddlecloud.sdk import core, handles, sync
 PAIRS = [
     (core.AsyncClient, sync.Client),
     (core.AsyncJobs, sync.Jobs),
+    (core.AsyncModels, sync.Models),
     (handles.AsyncHandle, sync.Handle),
     (handles.AsyncJob, sync.Job),
     (handles.AsyncService, sync.Service),

@@ -164,11 +164,16 @@ def _images(session: Session, given: list[str]) -> list[str]:
     return known_names(store_of(data_of(session)))
 
 
+def _models(session: Session, given: list[str]) -> list[str]:
+    return _names(session, "models") if len(given) == 1 else []
+
+
 def _of_kind(session: Session, given: list[str]) -> list[str]:
     return _names(session, given[0]) if len(given) == 1 else []
 
 
 _AFTER_A_WORD: dict[str, Callable[[Session, list[str]], Iterable[str]]] = {
+    "models": _models,
     "sets": _sets,
     "nodes": _nodes,
     "runs": _runs,

@@ -1,0 +1,92 @@
+"""`pdc model`: versions of models, which never change, and aliases that point to them.
+
+  pdc model push NAME[:VERSION] PATH       a folder or a file as a new version; without VERSION the next number
+  pdc model pull NAME[:VERSION|@ALIAS] [DIR]   its files, verified; an interrupted pull is continued
+  pdc model ls [NAME]                      models, or the versions of one
+  pdc model show NAME[:VERSION|@ALIAS]     its digest and origin, and who moved its aliases when and why
+  pdc model tag NAME:VERSION ALIAS --reason TEXT   point an alias, such as production, to a version
+  pdc model rm NAME[:VERSION]              a version, or a model with all of them; not while an alias names it
+  pdc model verify [NAME[:VERSION|@ALIAS]] read every byte in the store and compare it
+  pdc model gc                             remove files that no version names, after a grace time
+
+NAME alone means NAME@latest where one version is meant. Files are in the store of the embedded platform, or in the one
+that --store or PADDLECLOUD_MODEL_STORE names: file:///FOLDER or s3://BUCKET/PREFIX, with keys in the environment.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from paddlecloud.cli.failures import UsageError
+from paddlecloud.cli.parsing import Parsers, add_all_namespaces, duration
+from paddlecloud.cli.session import Session
+
+
+def add_commands(parsers: Parsers) -> None:
+    formatter = argparse.RawDescriptionHelpFormatter
+    usage = f"pdc model {'|'.join(ACTIONS)} [NAME[:VERSION|@ALIAS]] [flags]"
+    parser = parsers.add_parser("model", description=__doc__, formatter_class=formatter, usage=usage)
+    parser.add_argument("action", choices=tuple(ACTIONS))
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("--store", metavar="URI", help="where the files are (default: the embedded platform's folder)")
+    parser.add_argument("--metric", action="append", default=[], metavar="NAME=VALUE", help="push: what was measured")
+    parser.add_argument("--origin", action="append", default=[], metavar="NAME=TEXT", help="push: job, data, commit …")
+    parser.add_argument("--description", default="", metavar="TEXT", help="push: what is special about the version")
+    parser.add_argument("--framework", default="", metavar="NAME", help="push: default: by the names of the files")
+    parser.add_argument("--alias", default="", metavar="ALIAS", help="push: point this alias to the new version")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="tag, push --alias: why the alias moves")
+    parser.add_argument("--force", action="store_true", help="rm NAME: although aliases point to its versions")
+    parser.add_argument(
+        "--grace", type=duration, default=24 * 3600.0, metavar="DURATION",
+        help="gc: how long files that no version names are kept (default: 24h)",
+    )  # fmt: skip
+    parser.add_argument("--nobody-pushes", action="store_true", help="gc: remove at once; only while nobody pushes")
+    parser.add_argument("--dry-run", action="store_true", help="gc: only print what would be done")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="data directory (default: the context's platform's)")
+    add_all_namespaces(parser)
+    parser.set_defaults(run=run)
+
+
+def run(session: Session, args: argparse.Namespace) -> int:
+    least, most, words = ACTIONS[args.action]
+    if not least <= len(args.names) <= most:
+        raise UsageError(f"model {args.action} takes {words or 'no name'}", next="pdc model --help")
+    for flag, actions in FLAGS.items():
+        if getattr(args, flag) and args.action not in actions:
+            why = f"it is for model {' and '.join(actions)}"
+            raise UsageError(
+                f"model {args.action} takes no --{flag.replace('_', '-')}", why=why, next="pdc model --help"
+            )
+    if args.action in ("push", "pull", "verify", "gc"):
+        from paddlecloud.cli.commands import model_files
+
+        return getattr(model_files, args.action)(session, args)  # type: ignore[no-any-return]
+    from paddlecloud.cli.commands import model_objects
+
+    return getattr(model_objects, args.action)(session, args)  # type: ignore[no-any-return]
+
+
+ACTIONS = {
+    "push": (2, 2, "NAME[:VERSION] and a folder or a file"),
+    "pull": (1, 2, "NAME[:VERSION|@ALIAS] and perhaps a folder"),
+    "ls": (0, 1, "at most the name of a model"),
+    "show": (1, 1, "NAME[:VERSION|@ALIAS]"),
+    "tag": (2, 2, "NAME:VERSION and an alias"),
+    "rm": (1, 1, "NAME[:VERSION]"),
+    "verify": (0, 1, "at most one NAME[:VERSION|@ALIAS]"),
+    "gc": (0, 0, ""),
+}
+"""How many names each takes, and which."""
+FLAGS = {
+    "metric": ("push",),
+    "origin": ("push",),
+    "description": ("push",),
+    "framework": ("push",),
+    "alias": ("push",),
+    "reason": ("tag", "push"),
+    "force": ("rm",),
+    "nobody_pushes": ("gc",),
+    "dry_run": ("gc",),
+    "all_namespaces": ("ls",),
+}

@@ -1,0 +1,147 @@
+"""`pdc model push`, `pull`, `verify` and `gc`: what moves or reads the files of models."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from paddlecloud.cli.failures import ERROR, OK, InputError
+from paddlecloud.cli.objects.model_store import attempting, place_of
+from paddlecloud.cli.render import output
+from paddlecloud.cli.render.progress import Meter
+from paddlecloud.cli.render.table import render
+from paddlecloud.cli.session import Session
+from paddlecloud.kube.sizes import size
+from paddlecloud.kube.times import human_duration, rfc3339
+from paddlecloud.kube.wording import number_of
+from paddlecloud.modelhub import catalogue, garbage, manifest, verification
+from paddlecloud.modelhub.manifest import Facts
+from paddlecloud.modelhub.push import Pushed
+from paddlecloud.sdk import model_transfer, models
+
+FORMATS = ("", *output.STRUCTURED)
+
+
+def push(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    name, path = args.names
+    quiet = bool(fmt.name)
+    with attempting(f"push {name}"):
+        place = place_of(session)
+        facts = Facts(
+            session.api.do(models.user_name(place.client)),
+            rfc3339(time.time()),
+            args.framework,
+            {key: _number(key, text) for key, text in _pairs(args.metric, "--metric accuracy=0.93").items()},
+            _pairs(args.origin, "--origin job=train"),
+            args.description,
+        )
+        done = session.api.do(model_transfer.push(
+            place, name, Path(path), facts, alias=args.alias, reason=args.reason,
+            reading=Meter("reading", quiet=quiet).add,
+            progress=lambda total: Meter("pushing", total=total, quiet=quiet).add,
+        ))  # fmt: skip
+    if fmt.name:
+        report = {**manifest.shown(done.manifest), "created": done.created, "uploadedBytes": done.uploaded}
+        output.print_report(session, "ModelPush", report)
+    else:
+        session.print(_pushed(done))
+    return OK
+
+
+def _pushed(done: Pushed) -> str:
+    stored = done.manifest
+    shown = f"{stored.model}:{stored.version}"
+    if not done.created:
+        return f"{shown} is there already, with the same files ({stored.digest[:19]}…)"
+    what = f"{number_of(len(stored.files), 'file')}, {size(stored.size)}, {size(done.uploaded)} uploaded"
+    return f"{shown} pushed: {what} ({stored.digest[:19]}…)"
+
+
+def pull(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    with attempting(f"pull {args.names[0]}"):
+        place = place_of(session)
+        stored = session.api.do(model_transfer.find(place, args.names[0]))
+        target = Path(args.names[1] if len(args.names) > 1 else stored.model)
+        meter = Meter("pulling", total=stored.size, quiet=bool(fmt.name))
+        done = session.api.do(model_transfer.pull(place, stored, target, meter.add))
+    if fmt.name:
+        report = {**manifest.shown(stored), "folder": str(done.folder.absolute()), "fetchedBytes": done.fetched}
+        output.print_report(session, "ModelPull", report)
+    else:
+        shown = f"{stored.model}:{stored.version}"
+        session.print(f"{shown} is in {done.folder}: {size(done.fetched)} fetched, every file verified")
+    return OK
+
+
+def verify(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    with attempting("verify models"):
+        place = place_of(session)
+        if args.names:
+            wanted = [session.api.do(model_transfer.find(place, args.names[0]))]
+        else:
+            keys = sorted(catalogue.versions(place.store, place.namespace))
+            wanted = [catalogue.get(place.store, which) for which in keys]
+        meter = Meter("verifying", total=sum(one.size for one in wanted), quiet=bool(fmt.name))
+        faults = [(one, fault) for one in wanted for fault in verification.verify(place.store, one, meter.add)]
+    if fmt.name:
+        items = [{"model": one.model, "version": one.version, "path": f.path, "what": f.what} for one, f in faults]
+        output.print_report(session, "ModelVerification", {"versions": len(wanted), "faults": items})
+    elif faults:
+        rows = [(f"{one.model}:{one.version}", fault.path, fault.what) for one, fault in faults]
+        session.print(render(("version", "file", "fault"), rows))
+        session.note("next:  pdc model push NAME:VERSION PATH with the same files restores what is missing")
+    else:
+        session.print(f"{number_of(len(wanted), 'version')} verified: every file is as its digest says")
+    return ERROR if faults else OK
+
+
+def gc(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    with attempting("collect garbage", next="pdc model verify"):
+        place = place_of(session)
+        if args.nobody_pushes and not args.dry_run:
+            session.confirm("Remove all files that no version names, on your word that nobody pushes now?")
+        grace = args.grace
+        done = garbage.collect(place.store, grace=grace, nobody_pushes=args.nobody_pushes, dry_run=args.dry_run)
+    if fmt.name:
+        body: dict[str, Any] = {key: value for key, value in vars(done).items() if not key.endswith("_bytes")}
+        body |= {"keptBytes": done.kept_bytes, "markedBytes": done.marked_bytes, "removedBytes": done.removed_bytes}
+        output.print_report(session, "ModelGarbageCollection", {**body, "dryRun": args.dry_run})
+        return OK
+    would = "would be " if args.dry_run else ""
+    session.print(
+        f"{number_of(done.versions, 'version')} with {number_of(done.kept, 'file')} ({size(done.kept_bytes)})"
+    )
+    session.print(f"{_files(done.removed, done.removed_bytes)} {would}removed")
+    if done.marked:
+        marked = f"{_files(done.marked, done.marked_bytes)} {would}marked"
+        session.print(f"{marked}: a run after {human_duration(args.grace)} removes what is marked")
+    if done.young:
+        session.print(f"{number_of(done.young, 'file')} too young to judge: a push may be running")
+    return OK
+
+
+def _files(count: int, total: int) -> str:
+    return f"{number_of(count, 'file')} ({size(total)})"
+
+
+def _pairs(given: list[str], example: str) -> dict[str, str]:
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not (key and equals and value):
+            raise InputError(f"{text!r} is not NAME=VALUE", next=example)
+        found[key] = value
+    return found
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"the metric {key} is not a number: {text!r}", next="--metric accuracy=0.93") from None

@@ -1,0 +1,119 @@
+"""`client.models`: versions of models, pushed, pulled, tagged and removed. The asynchronous core."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from paddlecloud.api.model import reference as references
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS
+from paddlecloud.kube.times import rfc3339
+from paddlecloud.modelhub.manifest import Facts
+from paddlecloud.sdk import model_transfer, models, place
+from paddlecloud.sdk.checking import checked
+from paddlecloud.sdk.handles import AsyncHandle, Objects
+from paddlecloud.storage.errors import BadUri
+from paddlecloud.storage.stores import open_store
+
+if TYPE_CHECKING:
+    from paddlecloud.sdk.core import AsyncClient
+
+PathLike = str | os.PathLike[str]
+
+
+@checked
+class AsyncModels:
+    """`client.models`. Files are in the store of the embedded platform, in the one that the environment variable
+    PADDLECLOUD_MODEL_STORE names, or in `store` (`file:///FOLDER`, `s3://BUCKET/PREFIX`)."""
+
+    def __init__(self, client: AsyncClient) -> None:
+        self._client = client
+
+    async def push(
+        self,
+        name: str,
+        path: PathLike,
+        *,
+        metrics: Mapping[str, float] | None = None,
+        origin: Mapping[str, str] | None = None,
+        description: str = "",
+        framework: str = "",
+        alias: str = "",
+        reason: str = "",
+        namespace: str | None = None,
+        store: str = "",
+    ) -> AsyncHandle:
+        """A folder or a file as a new version `NAME:VERSION`; `NAME` alone takes the next number.
+
+        The same files again are no failure; other files for a version that exists raise `VersionExists`.
+        """
+        where = await self._place(namespace, store)
+        by, at = await models.user_name(where.client), rfc3339(time.time())
+        facts = Facts(by, at, framework, metrics or {}, origin or {}, description)
+        done = await model_transfer.push(where, name, Path(path), facts, alias=alias, reason=reason)
+        stored = done.manifest
+        return await self._version(where.namespace, stored.model, stored.version)
+
+    async def pull(
+        self, reference: str, folder: PathLike | None = None, *, namespace: str | None = None, store: str = ""
+    ) -> Path:
+        """The files of `NAME:VERSION`, `NAME@ALIAS` or `NAME`, verified, in a folder (by default: the model's name)."""
+        where = await self._place(namespace, store)
+        found = await model_transfer.find(where, reference)
+        return (await model_transfer.pull(where, found, Path(folder or found.model))).folder
+
+    async def get(self, reference: str, *, namespace: str | None = None) -> AsyncHandle:
+        """The ModelVersion that is meant. Raises `UnknownVersion`."""
+        wanted, where = references.parse(reference), namespace or self._client.namespace
+        version = await models.resolve(self._client.api, where, wanted)
+        return await self._version(where, wanted.model, version)
+
+    async def list(self, model: str = "", *, namespace: str | None = None) -> Objects[AsyncHandle]:
+        """The Models of a namespace, or the versions of one, newest first."""
+        where = namespace or self._client.namespace
+        if not model:
+            return await self._client.list(MODELS.full_name, namespace=where)
+        found = await models.versions(self._client.api, where, references.model_name(model))
+        return Objects(AsyncHandle(self._client, MODELVERSIONS, obj) for obj in found)
+
+    async def tag(self, reference: str, alias: str, *, reason: str = "", namespace: str | None = None) -> AsyncHandle:
+        """Point an alias to a version; the answer is the Model, with the history of its aliases in `spec.moves`."""
+        wanted, where = references.parse(reference), namespace or self._client.namespace
+        api = self._client.api
+        version = await models.resolve(api, where, wanted)
+        by, at = await models.user_name(api), rfc3339(time.time())
+        found, _ = await models.move_alias(api, where, wanted.model, alias, version, by=by, at=at, reason=reason)
+        return AsyncHandle(self._client, MODELS, found)
+
+    async def remove(
+        self, name: str, *, force: bool = False, namespace: str | None = None, store: str = ""
+    ) -> Sequence[str]:
+        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias points
+        to what would go, unless the whole model is removed with `force`."""
+        return await model_transfer.remove(await self._place(namespace, store), name, force=force)
+
+    async def _version(self, namespace: str, model: str, version: str) -> AsyncHandle:
+        obj = await models.get_version(self._client.api, namespace, model, version)
+        return AsyncHandle(self._client, MODELVERSIONS, obj)
+
+    async def _place(self, namespace: str | None, store: str) -> model_transfer.Place:
+        address = (store or os.environ.get(model_transfer.VARIABLE) or "").rstrip("/")
+        opened = open_store(address or await self._own_store())
+        where = namespace or self._client.namespace
+        return model_transfer.Place(self._client.api, where, opened, address, _in_a_thread)
+
+    async def _own_store(self) -> str:
+        from paddlecloud.platform import endpoint
+
+        data = endpoint.find_at_port(place.local_port(self._client.config.server))
+        if data is None or not await self._client.is_embedded():
+            raise BadUri(f"say where the files of models are: store=, or {model_transfer.VARIABLE}")
+        return f"file://{data / model_transfer.FOLDER}"
+
+
+async def _in_a_thread(work: Callable[[], Any]) -> Any:
+    return await asyncio.to_thread(work)
