@@ -29,12 +29,14 @@ INTERPRETERS = sorted(
 
 
 def fake_environment(folder: Path, version: str) -> Path:
-    """What an installer leaves: a module, and a script that names the environment's interpreter."""
+    """What an installer leaves: a module, and a script that names the environment's interpreter, here by a link."""
     site = folder / "lib" / version / "site-packages"
     site.mkdir(parents=True)
     (site / "tiny.py").write_text("import os.path\n\ndef main(): print('tiny', os.path.realpath(__file__))\n")
     (folder / "bin").mkdir()
-    (folder / "bin" / "tiny").write_text(f"#!{folder}/bin/python\nimport tiny; tiny.main()\n")
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    (folder / "bin" / "tiny").write_text(f"#!{link}/bin/python\nimport tiny; tiny.main()\n")
     (folder / "bin" / "tiny").chmod(0o755)
     return folder
 

@@ -161,8 +161,9 @@ def packages(venv: Path) -> Iterator[Entry]:
 def _own_script(script: Path, venv: Path) -> bytes | None:
     """A console script with the image's interpreter in its first line; None for anything else."""
     first, _, rest = script.read_bytes().partition(b"\n")
-    if not first.startswith(b"#!" + os.fsencode(venv)):
-        return None
+    interpreter = Path(os.fsdecode(first.removeprefix(b"#!")))
+    if not first.startswith(b"#!/") or interpreter.parent.resolve() != (venv / "bin").resolve():
+        return None  # resolved: the cache may have been reached by a link when the environment was made
     return f"#!{_USR}/bin/python3\n".encode() + rest
 
 

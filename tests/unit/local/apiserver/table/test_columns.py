@@ -511,12 +511,7 @@ CASES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {"ATTACHREQUIRED": True, "PODINFOONMOUNT": False, "TOKENREQUESTS": "a,", "MODES": "Persistent,Ephemeral"},
     ),
     ("storage.k8s.io", "csinodes", {"spec": {"drivers": [{"name": "a"}]}}, {"DRIVERS": 1}),
-    (
-        "storage.k8s.io",
-        "csistoragecapacities",
-        {"storageClassName": "fast"},
-        {"STORAGECLASSNAME": "fast", "CAPACITY": "<unset>"},
-    ),
+    ("storage.k8s.io", "csistoragecapacities", {"storageClassName": "fast"}, {"CREATED AT": ago(3600)}),
     (
         "storage.k8s.io",
         "volumeattachments",
