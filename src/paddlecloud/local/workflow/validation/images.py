@@ -1,8 +1,9 @@
 """Runs of pipelines are refused where no recipe answers for the image of a step, before their first step starts.
 
 Argo would run the steps before it and then wait for the image for ever. Workflows that are no runs of a pipeline are
-taken as Argo takes them: their branches may never be run. Nothing is asked about an image that a parameter names, nor
-about steps that tolerate taints: simulated nodes need no images.
+taken as Argo takes them: their branches may never be run. Nothing is asked about an image that a parameter names, about
+steps that tolerate taints, since simulated nodes need no images, nor about pods that are patched: the patch may name
+another image, and often is made by a step, as those of Kubeflow Pipelines.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def judge_images(info: KindInfo, new: Object, old: Object | None, options: Write
     if RUN_LABEL not in (new["metadata"].get("labels") or {}):
         return
     spec = new.get("spec")
-    if not isinstance(spec, dict) or spec.get("tolerations"):
+    if not isinstance(spec, dict) or _is_left_to_others(spec):
         return
     found = list(islice(_problems(spec, obstacle), MOST_NAMED))
     if found:
@@ -42,7 +43,7 @@ def judge_images(info: KindInfo, new: Object, old: Object | None, options: Write
 def _problems(spec: Mapping[str, Any], obstacle: Obstacle) -> Iterator[tuple[str, str, str]]:
     known: dict[str, str] = {}
     for number, template in enumerate(spec.get("templates") or ()):
-        if not isinstance(template, dict) or template.get("tolerations"):
+        if not isinstance(template, dict) or _is_left_to_others(template):
             continue
         for path, image in _images(template):
             if "{{" in image or (image not in known and len(known) == MOST_ASKED):
@@ -52,6 +53,11 @@ def _problems(spec: Mapping[str, Any], obstacle: Obstacle) -> Iterator[tuple[str
             if why := known[image]:
                 name = template.get("name", "")
                 yield f"spec.templates[{number}].{path}", "FieldValueInvalid", f"Invalid value: step {name!r}: {why}"
+
+
+def _is_left_to_others(holder: Mapping[str, Any]) -> bool:
+    """Of a workflow's spec or a template."""
+    return bool(holder.get("tolerations") or holder.get("podSpecPatch"))
 
 
 def _images(template: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

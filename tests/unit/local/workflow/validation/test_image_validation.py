@@ -56,8 +56,9 @@ def test_an_image_that_nobody_has_is_refused_by_its_field(template: Any, path: s
         {"labels": {}},
         {"labels": RUN, "old": {}},
         {"labels": RUN, "tolerations": [{"operator": "Exists"}]},
+        {"labels": RUN, "podSpecPatch": "containers: [{name: main, image: known/a}]"},
     ],
-    ids=["not a run of a pipeline", "stored already", "may run on simulated nodes"],
+    ids=["not a run of a pipeline", "stored already", "may run on simulated nodes", "pods are patched"],
 )
 def test_these_are_not_asked_about(case: Any) -> None:
     assert judged({"name": "a", "container": {"image": "unknown"}}, **case).asked == []
@@ -68,6 +69,8 @@ def test_these_are_not_asked_about(case: Any) -> None:
     [
         {"container": {"image": "{{inputs.parameters.image}}"}},
         {"container": {"image": "unknown"}, "tolerations": [{"operator": "Exists"}]},
+        # As the backend of Kubeflow Pipelines writes them: its driver makes the patch, with the image.
+        {"container": {"image": "should-be-overridden"}, "podSpecPatch": "{{inputs.parameters.pod-spec-patch}}"},
         {"container": "text"},
         {"container": {"image": 5}, "sidecars": "text", "containerSet": []},
         "text",
