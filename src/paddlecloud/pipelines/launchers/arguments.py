@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from paddlecloud.pipelines.components.declaration import Component, Default, InputType
 
+_IF_PRESENT = re.compile(
+    r"""\{"IfPresent": \{"InputName": "[^"]*", "Then": \["(?P<flag>[^"]*)", "(?P<value>.*)"\]\}\}""", re.DOTALL
+)
+_NOT_GIVEN = re.compile(r"\{\{\$\.inputs\.parameters\['[^']*'\]\}\}")
 TRUE, FALSE = ("true", "1", "yes"), ("false", "0", "no", "")
 
 
@@ -52,10 +57,21 @@ def parse(component: Component, arguments: Sequence[str]) -> tuple[Values, dict[
         )
     for output in component.outputs:
         parser.add_argument(output.option, dest=f"out_{output.parameter}", metavar="FILE", help=output.doc)
-    found = vars(parser.parse_args(list(arguments)))
+    found = vars(parser.parse_args(list(resolved(arguments))))
     values = {one.parameter: found[f"in_{one.parameter}"] for one in component.inputs}
     files = {one.parameter: found[f"out_{one.parameter}"] for one in component.outputs}
     return Values(values), {name: file for name, file in files.items() if file}
+
+
+def resolved(arguments: Sequence[str]) -> Iterator[str]:
+    """Flags of optional inputs as they are meant. kfp 2 compiles them to `IfPresent`, which the backend of Kubeflow
+    Pipelines does not know (seen in 2.14): a program gets that text, with the bare value in its middle, or with the
+    placeholder where the input is not given."""
+    for each in arguments:
+        if (found := _IF_PRESENT.fullmatch(each)) is None:
+            yield each
+        elif not _NOT_GIVEN.fullmatch(found["value"]):
+            yield from (found["flag"], found["value"])
 
 
 def _help(doc: str, default: Default | None) -> str:

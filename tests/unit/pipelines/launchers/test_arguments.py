@@ -8,7 +8,7 @@ import pytest
 
 from paddlecloud.pipelines.components import launcher_set, operator_set
 from paddlecloud.pipelines.components.declaration import Component
-from paddlecloud.pipelines.launchers.arguments import parse
+from paddlecloud.pipelines.launchers.arguments import parse, resolved
 
 TRAINING = [
     *("--name", "det", "--project", "PaddleOCR", "--image", "ocr", "--config_path", "c.yml", "--dataset", "d"),
@@ -81,3 +81,22 @@ def test_bad_flags_are_refused_by_name(
         parse(component, given)
     assert ended.value.code == 2
     assert says in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("value", "flags"),
+    [
+        ("5", ["--timeoutMinutes", "5"]),
+        ("{{$.inputs.parameters['timeout_minutes']}}", []),
+        ('{"a": ["b"]}', ["--timeoutMinutes", '{"a": ["b"]}']),
+        ('two "lines"\nof text', ["--timeoutMinutes", 'two "lines"\nof text']),
+        ("", ["--timeoutMinutes", ""]),
+    ],
+    ids=["given", "not given", "JSON", "text that is no JSON", "empty"],
+)
+def test_an_optional_flag_that_kubeflow_pipelines_did_not_resolve_is_what_it_stands_for(
+    value: str, flags: list[str]
+) -> None:
+    """As a container of its backend gets it (2.14.3): kfp's text, in which inputs that are given have been replaced."""
+    text = '{"IfPresent": {"InputName": "timeout_minutes", "Then": ["--timeoutMinutes", "' + value + '"]}}'
+    assert list(resolved(["--name", "a", text, '{"IfPresent": 1}'])) == ["--name", "a", *flags, '{"IfPresent": 1}']
