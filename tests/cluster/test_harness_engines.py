@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from .harness import engines
+from .harness import engines, kfp_sources
 from .harness.engines import Builder, Completed, Engine, key_of
 from .harness.errors import HarnessError
+from .harness.kfp_sources import Generated
 
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
 PROGRAM = """#!/bin/sh
@@ -107,6 +108,25 @@ def test_the_key_follows_versions_sources_and_packages(tmp_path: Path) -> None:
         keys.add(key_of(engine, sources=tmp_path))
     keys.add(key_of(Engine("demo", ("./own",)), sources=tmp_path))
     assert len(keys) == 5
+
+
+def test_the_key_follows_the_files_and_wheels_that_code_is_generated_from(tmp_path: Path) -> None:
+    (tmp_path / "kfp" / "generate").mkdir(parents=True)
+    for name in ("go.mod", "go.sum", "generate/main.go"):
+        (tmp_path / "kfp" / name).write_text(name)
+    packages = ("example.org/demo",)
+    keys = [
+        key_of(Engine("demo", packages, module="kfp", generated=generated), sources=tmp_path)
+        for generated in (None, Generated((("w==1", "x_pb2.py"),), ()), Generated((("w==2", "x_pb2.py"),), ()))
+    ]
+    (tmp_path / "kfp" / "generate" / "main.go").write_text("changed")
+    keys.append(key_of(Engine("demo", packages, module="kfp", generated=Generated((), ())), sources=tmp_path))
+    assert len(set(keys)) == 4
+
+
+def test_descriptors_are_read_from_what_protoc_wrote_for_python() -> None:
+    line = "DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\\n\\x13a.proto')"
+    assert kfp_sources.descriptor(f"import x\n\n{line}\n") == b"\n\x13a.proto"
 
 
 def test_a_build_that_lost_a_part_is_made_again(go: Path, tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -64,6 +67,26 @@ def test_generated_requests_are_more_in_the_full_tier(monkeypatch: pytest.Monkey
     monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
     assert tier.run_part("api") == 1
     assert seen == ["10000"]
+
+
+def test_the_backend_of_kubeflow_pipelines_is_built_and_started_in_its_own_part_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, ...]] = []
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: asked.append(arguments))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: 0)
+    monkeypatch.setattr(tier, "_started", lambda *words, **more: nullcontext(SimpleNamespace(returncode=0)))
+    assert tier.run_core() == 0
+    assert [words[0] for words in asked] == ["down", "build", "up", "down"]
+    monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: 1)
+    for name, part in tier.PARTS.items():
+        if name != "kfp" and not part.conformance:
+            tier.run_part(name)
+    assert not any("kfp" in words for words in asked)
+    asked.clear()
+    tier.run_part("kfp")
+    assert [words[0] for words in asked if "kfp" in words] == ["build", "up"]
 
 
 def test_the_page_shows_where_each_part_was_last_green() -> None:

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -36,8 +36,10 @@ ROOT = Path(__file__).parents[2]
 SEEN = Path(__file__).with_name("seen.yaml")
 PAGE = ROOT / "docs" / "full-tier.md"
 FOLDERS = ("tests/cluster", "tests/scenarios", "tests/conformance")
-REQUIRED = "argo,audit,busybox,cluster,juicefs,knative,nodes,redis,s3,stores,volcano"
+REQUIRED = "argo,audit,busybox,cluster,juicefs,kfp-backend,knative,nodes,redis,s3,stores,volcano"
 """What a test on the fixture may not be skipped for: `PDC_REQUIRE` of `tests/harness.py`."""
+EVERYWHERE = ("volcano", "knative", "juicefs", "argo")
+"""Add-ons of CI's cluster and of that of every part that does not say otherwise."""
 
 
 class Part(NamedTuple):
@@ -50,6 +52,7 @@ class Part(NamedTuple):
     """More of it than in CI."""
     conformance: bool = False
     """Kubernetes' own suite instead of pytest: it brings up an embedded platform and keeps its own record."""
+    addons: tuple[str, ...] = EVERYWHERE
 
 
 REQUESTS = 10_000
@@ -119,6 +122,11 @@ PARTS = {
         "Argo: its controller, artifacts, its command line, its examples; the manual's pipeline; pipelines of kfp 2",
         ("tests/cluster/test_argo.py", "tests/scenarios/test_pipeline*.py"),
     ),
+    "kfp": Part(
+        "the real backend of Kubeflow Pipelines: both kfp clients, our components, files that kfp 2 compiled",
+        ("tests/scenarios/test_kfp_backend.py",),
+        addons=("volcano", "argo", "kfp"),
+    ),
     "chart": Part(
         "the Helm chart: installed, upgraded, rolled back, side by side, its rights; plain manifests",
         (
@@ -161,11 +169,11 @@ def run_core() -> int:
     Of these, tests of the API alone run beside the rest: they share nothing but the API server, and the rest mostly
     waits for pods.
     """
-    _prepare()
+    _prepare(EVERYWHERE)
     if status := _pytest("tests/cluster", "-m", "core and lifecycle"):
         return status
     api = files_of(PARTS["api"])
-    with _cluster() as env, tempfile.TemporaryFile() as output:
+    with _cluster(EVERYWHERE) as env, tempfile.TemporaryFile() as output:
         with _started("pytest", "-m", "core", *api, output=output, **env) as beside:
             status = _pytest("-m", "core and not lifecycle", *(f"--ignore={file}" for file in api), *FOLDERS, **env)
         output.seek(0)
@@ -182,8 +190,8 @@ def run_part(name: str) -> int:
     if part.conformance:
         status = _python("e2e", PYTHONPATH=str(ROOT / "tests"))
     else:
-        _prepare()
-        with nullcontext({}) if part.starts_clusters else _cluster() as env:
+        _prepare(part.addons)
+        with nullcontext({}) if part.starts_clusters else _cluster(part.addons) as env:
             status = _pytest(*arguments, **part.env, **env)
     print(f"part {name}: exit {status} after {time.monotonic() - began:.0f} s", flush=True)
     if status == 0:
@@ -192,17 +200,17 @@ def run_part(name: str) -> int:
     return status
 
 
-def _prepare() -> None:
-    """No cluster runs, and all engines are built: that takes minutes, once, more than the time limit of any test."""
+def _prepare(addons: Sequence[str]) -> None:
+    """No cluster runs, and its engines are built: that takes minutes, once, more than the time limit of any test."""
     _harness("down")
     if os.geteuid() == 0:  # without root nothing can be started, which is what the tests then say
-        _harness("build", *BASE, *(engine for engine, _ in ADDONS.values()))
+        _harness("build", *BASE, *(ADDONS[name][0] for name in addons))
 
 
 @contextmanager
-def _cluster() -> Iterator[dict[str, str]]:
-    """With every engine, for as long as the context is open; the environment of tests on it."""
-    _harness("up", "--nodes", "3", *(word for name in ADDONS for word in ("--with", name)))
+def _cluster(addons: Sequence[str]) -> Iterator[dict[str, str]]:
+    """With these add-ons, for as long as the context is open; the environment of tests on it."""
+    _harness("up", "--nodes", "3", *(word for name in addons for word in ("--with", name)))
     try:
         required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
         yield {"PDC_KUBECONFIG": str(Layout.default().kubeconfig), "PDC_REQUIRE": required}

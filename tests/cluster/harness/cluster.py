@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paddlecloud.kube import errors as kube_errors
 
-from . import argo, cgroups, control, juicefs, knative, network, node, pki, preflight, volcano
+from . import argo, cgroups, control, juicefs, kfp, knative, network, node, pki, preflight, volcano
 from .addons import Site
 from .api import ClusterApi
 from .base_images import ImageCache, offer_base_images
@@ -34,6 +34,7 @@ ADDONS: dict[str, tuple[str, Callable[[Site], None]]] = {
     "knative": (knative.ENGINE, knative.install),
     "juicefs": (juicefs.ENGINE, juicefs.install),
     "argo": (argo.ENGINE, argo.install),
+    "kfp": (kfp.ENGINE, kfp.install),
 }
 """Engine and installer by name."""
 

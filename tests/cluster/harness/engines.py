@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools import go as golang
+from tools import kfp_backend
 
+from . import kfp_sources
 from .errors import HarnessError, with_log
 from .layout import ARGO, ENGINES, KUBERNETES
 
@@ -56,6 +58,7 @@ class Engine:
     module: str = field(default=".", repr=False)
     """The folder, below that of all engines, whose go.mod decides."""
     completed: Completed | None = field(default=None, repr=False)
+    generated: kfp_sources.Generated | None = field(default=None, repr=False)
 
     @property
     def binaries(self) -> list[str]:
@@ -67,6 +70,7 @@ _PROGRAMS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kub
 _VOLCANO = "volcano.sh/volcano"
 _OS = "workflow/executor/osspecific"
 _ARGO = "github.com/argoproj/argo-workflows/v3"
+_KFP = kfp_backend.MODULE
 _SERVING = ("controller", "webhook", "autoscaler", "activator", "queue")
 ENGINE_TABLE: dict[str, Engine] = {
     engine.name: engine
@@ -120,6 +124,19 @@ ENGINE_TABLE: dict[str, Engine] = {
                 ),
             ),
         ),
+        Engine(
+            "kfp",
+            (
+                f"{_KFP}/backend/src/apiserver",
+                f"{_KFP}/backend/src/agent/persistence",
+                f"{_KFP}/backend/src/crd/controller/scheduledworkflow",
+                f"{_KFP}/backend/src/v2/cmd/driver",
+                f"{_KFP}/backend/src/v2/cmd/launcher-v2",
+            ),
+            manifests=tuple((_KFP, name) for name in (*kfp_backend.MANIFESTS, kfp_backend.CONFIG)),
+            module="kfp",
+            generated=kfp_sources.GENERATED,
+        ),
     )
 }
 BASE = ("pause", "etcd", "kubernetes", "coredns")
@@ -131,13 +148,15 @@ _FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-gcflags=all=-dwarf=
 def key_of(engine: Engine, *, sources: Path = ENGINES) -> str:
     """The address of what the engine would be built to."""
     digest = hashlib.sha256(repr((engine, _FLAGS)).encode())
-    if engine.completed is not None:
-        digest.update(repr(engine.completed).encode())
+    for more in (engine.completed, engine.generated):
+        if more is not None:
+            digest.update(repr(more).encode())
     local = [sources / package for package in engine.packages if package.startswith("./")]
     files = [
         sources / engine.module / "go.mod",
         sources / engine.module / "go.sum",
         *(file for folder in local for file in sorted(folder.glob("*.go"))),
+        *(file for file in sorted((sources / engine.module).rglob("*")) if engine.generated and file.is_file()),
     ]
     for file in files:
         digest.update(file.name.encode() + b"\0" + hashlib.sha256(file.read_bytes()).digest())
@@ -232,10 +251,14 @@ class Builder:
 def _sources(go: str, engine: Engine, cache: Path) -> Iterator[Path]:
     """The folder to build in: the engine's module, or a copy of it that replaces what has to be completed."""
     module = ENGINES / engine.module
-    if engine.completed is None:
+    if engine.completed is None and engine.generated is None:
         yield module
         return
     with tempfile.TemporaryDirectory(prefix=f".{engine.name}-", dir=cache) as folder:
+        if engine.generated is not None:
+            kfp_sources.write(engine.generated, go, module, Path(folder), cache.parent)
+            yield Path(folder)
+            return
         copy = Path(folder, "completed")
         shutil.copytree(module_folder(go, engine.completed.module, module), copy, copy_function=shutil.copyfile)
         for path, source in engine.completed.files:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from . import network
@@ -45,17 +45,22 @@ def check(layout: Layout, *, say: Callable[[str], None]) -> None:
 
 def install_packages(say: Callable[[str], None]) -> None:
     """Programs of the distribution that a cluster consists of or is made with."""
-    missing = sorted({package for program, package in PROGRAMS.items() if shutil.which(program) is None})
-    if not any(Path(folder, "bridge").exists() for folder in ("/usr/lib/cni", "/opt/cni/bin")):
-        missing.append("containernetworking-plugins")
-    if not missing:
+    bridge = any(Path(folder, "bridge").exists() for folder in ("/usr/lib/cni", "/opt/cni/bin"))
+    install_programs(PROGRAMS, say, () if bridge else ("containernetworking-plugins",))
+
+
+def install_programs(programs: Mapping[str, str], say: Callable[[str], None], missing: Iterable[str] = ()) -> None:
+    """Those that are not there, from the packages they come from; `missing` are packages known to be."""
+    wanted = {package for program, package in programs.items() if shutil.which(program) is None}
+    packages = sorted({*wanted, *missing})
+    if not packages:
         return
     if shutil.which("apt-get") is None:
         raise HarnessError(
-            f"these Debian packages, or what they hold, are missing: {' '.join(missing)}", reason="NoPrograms"
+            f"these Debian packages, or what they hold, are missing: {' '.join(packages)}", reason="NoPrograms"
         )
-    say(f"installing {' '.join(missing)} with apt-get")
-    install = ["apt-get", "install", "--yes", "--no-install-recommends", *missing]
+    say(f"installing {' '.join(packages)} with apt-get")
+    install = ["apt-get", "install", "--yes", "--no-install-recommends", *packages]
     for command in (["apt-get", "update"], install):
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=600)
