@@ -104,6 +104,6 @@ test-conformance: setup
 test-argo: setup
 	PYTHONPATH=tests $(BIN)/python -m argo.examples $(NAMES) $(if $(ON),--on $(ON))
 
-# The embedded platform beside kube-apiserver + etcd, kubelet + containerd and Argo, under the same load.
+# The embedded platform beside kube-apiserver + etcd, kubelet + containerd and Argo; pipelines beside Kubeflow's backend.
 bench-cluster: setup
-	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api workflows
+	PDC_CLUSTER=1 $(BIN)/python -m bench cluster_api workflows pipelines

@@ -9,8 +9,6 @@ local runner does the chain as well: without pods, images, logs or a record, one
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,17 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.kube import config
 from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.kube.stdlib import StdlibTransport, drive
+from paddlecloud.kube.stdlib import drive
 from paddlecloud.platform import endpoint
 
 from .claim import Claim, busy, pdc, resident_megabytes
 from .cluster_api import harness
+from .pipelines import client_of, kfp
 
-ROOT = Path(__file__).parents[1]
 AT_ONCE, PODS = 8, 50
 LIMIT = 1200.0  # seconds
 ARGO = "Argo 3.7.18, requeue time 1 s"
@@ -154,18 +151,14 @@ def _platforms_memory(data: Path) -> float:
 
 
 def _kfp_local() -> float:
-    """Milliseconds a step; kfp is in an environment of its own, which the tests make."""
-    tests = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
-    find = [sys.executable, "-c", "from tools import kfp; print(kfp.python(2))"]
-    python = subprocess.run(find, env=tests, capture_output=True, text=True, check=True, timeout=900).stdout.strip()
+    """Milliseconds a step."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [python, "-W", "ignore", "-c", LOCAL_CHAIN, folder, str(LOCAL_STEPS)]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, timeout=600)
-    return float(done.stdout.rpartition("milliseconds ")[2])
+        printed = kfp(LOCAL_CHAIN, folder, str(LOCAL_STEPS), folder=folder)
+    return float(printed.rpartition("milliseconds ")[2])
 
 
 def _figures(kubeconfig: Path, sizes: list[int]) -> Iterator[float]:
-    client = _client(kubeconfig)
+    client = client_of(kubeconfig)
     milliseconds_a_step(client, chain(1), 1)  # brings the images
     for row, size in zip(ROWS, sizes, strict=True):
         yield row.on(client, size)
@@ -196,13 +189,9 @@ def _followed(client: Client, spec: Object, *, every: float) -> Iterator[Object]
         time.sleep(every)
 
 
-def _client(kubeconfig: Path) -> Client:
-    return Client(StdlibTransport(config.load(str(kubeconfig)), user_agent="bench"))
-
-
 def _allow(kubeconfig: Path) -> None:
     """Argo's executor reports with the rights of the pod's account."""
-    client = _client(kubeconfig)
+    client = client_of(kubeconfig)
     rule = {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]}
     role = {"apiVersion": _ROLES.api_version, "kind": "Role", "metadata": {"name": "executor"}, "rules": [rule]}
     subject = {"kind": "ServiceAccount", "name": "default", "namespace": "default"}
