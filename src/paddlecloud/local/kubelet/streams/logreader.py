@@ -16,6 +16,8 @@ from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.kubelet.streams.inotify import Watch
 
 BLOCK = 256 * 1024
+MOST_ATTEMPTS = 100
+"""To find the files of a log in their order, between rotations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +42,55 @@ class Segment:
 
 
 def open_segments(path: Path) -> list[Segment]:
-    """The files of one container run, oldest first, opened from the newest to the oldest.
+    """The files of one container run, oldest first.
+
+    A rotation meanwhile hides none of them. Several, while this process did not run, would mix up their order: then
+    they are opened again.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        found = _open_once(path)
+        if not found or _rotated_at_most_once(path, *found[0]):
+            break
+        _close(segment for _, segment in found)
+    return [segment for _, segment in reversed(found)]
+
+
+def _open_once(path: Path) -> list[tuple[int, Segment]]:
+    """With the number in their names, from the newest to the oldest.
 
     In that order a rotation meanwhile shows a file twice and hides none. It has one number missing at a time.
     """
-    found: list[Segment] = []
+    found: list[tuple[int, Segment]] = []
     number = missing = 0
     while missing < 2:
-        name = path.with_name(f"{path.name}.{number}") if number else path
-        number += 1
         try:
-            fd = os.open(name, os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(_numbered(path, number), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             missing += 1
-            continue
-        missing = 0
-        state = os.fstat(fd)
-        if found and found[-1].inode == state.st_ino:
-            os.close(fd)
         else:
-            found.append(Segment(fd, state.st_ino, state.st_size))
-    return found[::-1]
+            missing = 0
+            state = os.fstat(fd)
+            if found and found[-1][1].inode == state.st_ino:
+                os.close(fd)
+            else:
+                found.append((number, Segment(fd, state.st_ino, state.st_size)))
+        number += 1
+    return found
+
+
+def _rotated_at_most_once(path: Path, number: int, segment: Segment) -> bool:
+    """Since the file was opened by that number. While it is open, its inode is that of no other file."""
+    for name in (_numbered(path, number), _numbered(path, number + 1)):
+        try:
+            if os.stat(name).st_ino == segment.inode:
+                return True
+        except FileNotFoundError:
+            continue  # a rotation has one number missing at a time
+    return False
+
+
+def _numbered(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 class Formatter:

@@ -21,7 +21,7 @@ from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.termination_message import termination_message
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance
-from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, read_end, read_log
+from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, open_segments, read_end, read_log
 from unit.local.kubelet.conftest import ShimHarness
 
 NOON = parse_rfc3339("2026-11-15T12:00:00Z")
@@ -196,6 +196,34 @@ async def test_a_follower_is_not_lost_in_rotations(tmp_path: Path) -> None:
         file.close()
     numbers = [int(line) for line in seen.split()]
     assert numbers == sorted(set(numbers))
+
+
+def test_given_two_rotations_while_files_are_opened_then_their_order_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=40, max_files=10)  # a line each
+
+    def write(*numbers: int) -> None:
+        for number in numbers:
+            file.write(format_chunk(b"stdout", b"%d\n" % number, NOON))
+
+    write(0, 1, 2, 3)
+    opened, to_write = os.open, [(4, 5), (6,), ()]
+
+    def open_slowly(name: Path | str, *how: int) -> int:
+        fd = opened(name, *how)
+        if name == path and to_write:
+            write(*to_write.pop(0))
+        return fd
+
+    monkeypatch.setattr(os, "open", open_slowly)
+    segments = open_segments(path)
+    file.close()
+    read = [os.read(segment.fd, 100).split()[-1] for segment in segments]
+    for segment in segments:
+        os.close(segment.fd)
+    assert read == [b"0", b"1", b"2", b"3", b"4", b"5"]
 
 
 async def test_a_follower_that_comes_first_waits_for_the_container(tmp_path: Path) -> None:
