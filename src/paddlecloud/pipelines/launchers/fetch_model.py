@@ -46,7 +46,9 @@ def fetch(url, target, environment):
     key, secret = environment.get("MODEL_ACCESS_KEY"), environment.get("MODEL_SECRET_KEY")
     headers = signed(url, key, secret, datetime.datetime.utcnow()) if key and secret else {}
     digest = hashlib.sha256()
-    request = urllib.request.Request(url, headers=headers)
+    request = urllib.request.Request(url)
+    for name, value in headers.items():
+        request.add_unredirected_header(name, value)  # the signature is for this server alone
     with urllib.request.urlopen(request, timeout=60) as answer, open(target, "wb") as file:
         for piece in iter(lambda: answer.read(1 << 20), b""):
             digest.update(piece)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import io
 import json
 import os
 import subprocess
 import sys
 import tarfile
+import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -62,6 +64,31 @@ def test_a_model_that_is_not_there_is_named(endpoint: str, s3_server: S3Server, 
     where = s3_server.endpoint if endpoint == "http" else f"file://{tmp_path}"
     with pytest.raises(StepFailed, match="no model 'absent' of version 'v9'.*upload it by modelhub first"):
         model_store.digest_of(where, "absent", "v9", KEYS)
+
+
+def test_the_signature_goes_to_the_model_store_and_not_where_it_redirects(tmp_path: Path) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    class Store(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append((self.path, "authorization" in self.headers))
+            self.send_response(302 if self.path == "/model" else 200)
+            if self.path == "/model":
+                self.send_header("Location", "/elsewhere")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Not into the output of the tests."""
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Store) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        url = f"http://127.0.0.1:{server.server_port}/model"
+        fetch_model.fetch(url, tmp_path / "model", {"MODEL_ACCESS_KEY": "a", "MODEL_SECRET_KEY": "s"})
+        server.shutdown()
+        serving.join()
+    assert asked == [("/model", True), ("/elsewhere", False)]
 
 
 def test_a_missing_archive_is_named_before_anything_is_sent(tmp_path: Path) -> None:
