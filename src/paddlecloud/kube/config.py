@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from paddlecloud.kube.credentials import Credential, ExecPlugin, Source, Static, TokenFile
+from paddlecloud.kube.credentials import Credential, ExecPlugin, Source, Static, TokenFile, bearer, contents
 from paddlecloud.kube.errors import ConfigError, Unreachable
 from paddlecloud.kube.nearest import question
 
@@ -111,19 +111,19 @@ def in_cluster(*, environ: Mapping[str, str] | None = None, directory: str = SER
         )
     host = f"[{host}]" if ":" in host else host
     namespace_file = os.path.join(directory, "namespace")
-    namespace = _bytes_of(namespace_file).decode().strip() if os.path.exists(namespace_file) else "default"
+    namespace = contents(namespace_file).decode().strip() if os.path.exists(namespace_file) else "default"
     return Config(
         server=f"https://{host}:{port}",
         namespace=namespace or "default",
         context="in-cluster",
-        ca=_bytes_of(os.path.join(directory, "ca.crt")),
+        ca=contents(os.path.join(directory, "ca.crt")),
         source=TokenFile(os.path.join(directory, "token")),
     )
 
 
 def read(path: str) -> dict[str, Any]:
     """One kubeconfig file with its relative paths made absolute (they are relative to the file, not to us)."""
-    text = _bytes_of(path)
+    text = contents(path)
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -227,7 +227,7 @@ def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], environ: Mappin
     if user.get("tokenFile"):
         return TokenFile(user["tokenFile"], base=base)
     if user.get("token"):
-        return Static(base._replace(authorization=f"Bearer {user['token']}"))
+        return Static(base._replace(authorization=bearer(str(user["token"]))))
     if user.get("username"):
         pair = f"{user['username']}:{user.get('password', '')}".encode()
         return Static(base._replace(authorization=f"Basic {base64.b64encode(pair).decode()}"))
@@ -257,17 +257,7 @@ def _material(entry: Mapping[str, Any], name: str) -> bytes | None:
             return base64.b64decode(entry[f"{name}-data"], validate=True)
         except (binascii.Error, ValueError) as error:
             raise ConfigError(f"{name}-data in the kubeconfig is not base64", reason="Malformed") from error
-    return _bytes_of(entry[name]) if entry.get(name) else None
-
-
-def _bytes_of(path: str) -> bytes:
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise ConfigError(
-            f"cannot read {path}: {error.strerror}; check the path and its permissions", reason="MissingFile"
-        ) from error
+    return contents(entry[name]) if entry.get(name) else None
 
 
 def _load_certificate(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:

@@ -15,6 +15,8 @@ from paddlecloud.kube.errors import ConfigError
 TOKEN_FILE_TTL = 60.0  # kubelet rotates projected tokens well before they expire; client-go rereads as often
 EXPIRY_MARGIN = 10.0  # a token about to expire is not worth sending
 EXEC_TIMEOUT = 60.0
+MOST_BYTES = 16 * 1024 * 1024
+"""Of a file that a kubeconfig names, and of a kubeconfig: it may be somebody else's, and name a device without end."""
 
 
 class Credential(NamedTuple):
@@ -27,6 +29,31 @@ class Credential(NamedTuple):
 
 
 ANONYMOUS = Credential()
+
+
+def contents(path: str, what: str = "") -> bytes:
+    """Of a kubeconfig, or of a file that it names; `what` it is, for errors."""
+    called = f"{what} {path}".lstrip()
+    try:
+        with open(path, "rb") as file:
+            read = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ConfigError(
+            f"cannot read {called}: {error.strerror}; check the path and its permissions", reason="MissingFile"
+        ) from error
+    if len(read) > MOST_BYTES:
+        raise ConfigError(
+            f"{called} has more than {MOST_BYTES >> 20} MiB; no kubeconfig, certificate or token has that much",
+            reason="Malformed",
+        )
+    return read
+
+
+def bearer(token: str) -> str:
+    """The header for a token, which must not end the header that it stands in."""
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigError("the token has a line break or another character that no token has", reason="Malformed")
+    return f"Bearer {token}"
 
 
 class Source(Protocol):
@@ -73,17 +100,13 @@ class TokenFile:
 
     def fetch(self) -> Credential:
         try:
-            with open(self._path, encoding="utf-8") as file:
-                token = file.read().strip()
-        except OSError as error:
+            token = contents(self._path, "the token file").decode(errors="replace").strip()
+        except ConfigError:
             if self._credential is not None:
                 return self._credential  # rotation replaces the file; the last token is better than none
-            raise ConfigError(
-                f"cannot read the token file {self._path}: {error.strerror}; check the path and its permissions",
-                reason="MissingFile",
-            ) from error
+            raise
         self._read_at = self._now()
-        self._credential = self._base._replace(authorization=f"Bearer {token}")
+        self._credential = self._base._replace(authorization=bearer(token))
         return self._credential
 
     def reject(self) -> bool:
@@ -139,7 +162,7 @@ class ExecPlugin:
             raise self._failed("it returned neither a token nor a certificate with its key")
         self._expires = _timestamp(status.get("expirationTimestamp"))
         self._credential = Credential(
-            authorization=f"Bearer {token}" if token else None,
+            authorization=bearer(token) if token else None,
             certificate=certificate.encode() if certificate else None,
             key=key.encode() if key else None,
         )

@@ -53,6 +53,23 @@ def test_the_current_context_gives_server_namespace_and_token(tmp_path: Path) ->
     assert "t0ken" not in repr(config)
 
 
+def test_a_file_without_end_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"/dev/zero has more than 16 MiB"):
+        load(write(tmp_path / "c", kubeconfig(cluster={"certificate-authority": "/dev/zero"})), environ={})
+    source = load(write(tmp_path / "c", kubeconfig(user={"tokenFile": "/dev/zero"})), environ={}).source
+    with pytest.raises(ConfigError, match=r"token file /dev/zero has more than 16 MiB"):
+        source.fetch()
+
+
+@pytest.mark.parametrize("token", ["a\r\nX-Remote-User: admin", "a\0b", "ü"])
+def test_a_token_that_would_end_its_header_is_refused(tmp_path: Path, token: str) -> None:
+    with pytest.raises(ConfigError, match="a line break or another character that no token has"):
+        load(write(tmp_path / "c", kubeconfig(user={"token": token})), environ={})
+    (tmp_path / "token").write_text(token)
+    with pytest.raises(ConfigError, match="a line break or another character that no token has"):
+        TokenFile(str(tmp_path / "token")).fetch()
+
+
 def test_without_a_namespace_it_is_default(tmp_path: Path) -> None:
     assert load(write(tmp_path / "c", kubeconfig()), environ={}).namespace == "default"
 
