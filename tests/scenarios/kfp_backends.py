@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from cluster.harness.engines import Builder
 from cluster.harness.layout import CONTROL_ADDRESS, Layout
-from harness import Target, need, until
+from harness import REQUIRED, Target, need, until
 from tools import environments, kfp, kfp_backend, s3
 from tools.kfp_backend import DEPLOYMENTS, NAMESPACE, PORTS, Program, Programs, Stores
 from tools.ports import free_ports
@@ -121,6 +121,7 @@ def _address(kubectl: Run) -> str:
 @contextmanager
 def _beside(server: Target, kubectl: Run, folder: Path) -> Iterator[int]:
     """The port of the metadata server."""
+    need("kfp-backend", have="kfp-backend" in REQUIRED, hint="PDC_REQUIRE=kfp-backend runs it, in ten minutes")
     builder = Builder(Layout.default().engines, say=print)
     hint = "`cd tests && python -m cluster.harness build kfp` builds it, in minutes, once"
     need("kfp-backend", have=builder.has("kfp"), hint=hint)

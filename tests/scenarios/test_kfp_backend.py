@@ -1,8 +1,8 @@
 """The real backend of Kubeflow Pipelines: files of both kfp compilers and our components run there, and a file of kfp 2
 gives there what it gives when we translate it.
 
-Its programs take minutes to build (`python -m cluster.harness build kfp`), so `make test` runs this only where they are
-built; on a cluster it is the part `kfp` of the full tier.
+Its programs take minutes to build (`python -m cluster.harness build kfp`) and to run, so this runs on the embedded
+platform only when `PDC_REQUIRE=kfp-backend` asks for it; on a cluster it is the part `kfp` of the full tier.
 """
 
 from __future__ import annotations
