@@ -6,7 +6,7 @@ on; `kubectl`, `namespace` and `operators` are of that one. Most tests run on th
 
 `PDC_REQUIRE` names what must be there (root, fuse, helm, cluster …): a test skipped for a required thing fails.
 `PDC_CLUSTER=1` chooses what is for a cluster instead of what is for the embedded platform; `PDC_KUBECONFIG` names the
-cluster, also for the conformance suite.
+cluster, also for the conformance suite, and `PDC_DISPOSABLE=1` says that it is deleted after the tests.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ def _cluster(addons: Sequence[str]) -> Iterator[dict[str, str]]:
     _harness("up", "--nodes", "3", *(word for name in addons for word in ("--with", name)))
     try:
         required = f"{os.environ.get('PDC_REQUIRE', '')},{REQUIRED}"
-        yield {"PDC_KUBECONFIG": str(Layout.default().kubeconfig), "PDC_REQUIRE": required}
+        yield {"PDC_KUBECONFIG": str(Layout.default().kubeconfig), "PDC_REQUIRE": required, "PDC_DISPOSABLE": "1"}
     finally:
         _harness("down")
 

@@ -205,7 +205,7 @@ NO_COMMANDS = """
       volumes: [{name: work, emptyDir: {}}]
       container:
         image: busybox
-        args: [sh, -c, "until test -e /shared/side; do sleep 0.05; done; cat /shared/side > /tmp/o"]
+        args: [sh, -c, "until test -s /shared/side; do sleep 0.05; done; cat /shared/side > /tmp/o"]
         volumeMounts: [{name: work, mountPath: /shared}]
       sidecars:
       - {name: side, image: busybox, mirrorVolumeMounts: true, args: [sh, -c, "echo hello > /shared/side; sleep 3600"]}
