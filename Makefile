@@ -79,16 +79,18 @@ cluster-down: setup
 	@$(CLUSTER) down
 
 # `make test-cluster TIER=core` is what CI runs, `make test-cluster PART=data` one part of the full tier (docs/full-tier.md).
+# `LANES=2` runs two parts of it at a time, each on a cluster of its own.
 # `ON=~/.kube/config` takes the cluster that file names, which must pull our images from somewhere, instead of starting one.
 TIER   ?= full
 PART   ?=
+LANES  ?= 1
 PLAYED := tests/cluster tests/scenarios tests/conformance
 
 test-cluster: setup
 ifdef ON
 	PDC_CLUSTER=1 PDC_KUBECONFIG=$(ON) $(BIN)/python -m pytest $(PLAYED) -m "$(if $(filter core,$(TIER)),core and) not lifecycle"
 else
-	@PYTHONPATH=tests $(BIN)/python -m cluster.tier $(TIER) $(PART)
+	@PYTHONPATH=tests $(BIN)/python -m cluster.tier $(TIER) $(PART) --lanes $(LANES)
 endif
 
 # Kubernetes' own conformance tests on the embedded platform, or on the cluster of ON=KUBECONFIG; built once, in minutes.

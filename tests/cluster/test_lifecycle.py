@@ -19,6 +19,7 @@ from harness import need, until
 from .harness import preflight
 from .harness.cluster import Cluster, Options
 from .harness.errors import HarnessError
+from .harness.lanes import open_lanes
 from .harness.layout import CGROUP, Layout
 from .harness.machine import Machine, running_machines
 from .harness.node import KERNEL_SETTINGS, PRIVATE_FOLDERS
@@ -122,6 +123,22 @@ def test_a_second_run_at_the_same_time_is_asked_to_wait() -> None:
     assert second.returncode == 1
     assert f"process {first.pid}" in second.stderr
     harness("down")
+
+
+@pytest.mark.full
+def test_two_clusters_at_the_same_time_are_strangers_and_one_outlives_the_other() -> None:
+    before = traces()
+    with open_lanes(2) as (first, second):
+        harness("up")
+        inside = Path(harness("up", before=tuple(second.prefix), **second.environment).stdout.strip())
+        ask = ["kubectl", "--kubeconfig", str(inside), "get", "nodes", "--output=name"]
+        assert lines(*second.prefix, *ask) == {"node/node1"}
+        harness("down", before=tuple(second.prefix), **second.environment)
+        assert harness("status", **first.environment).stdout.startswith("control:")
+        ask[2] = str(Layout.default().kubeconfig)
+        assert lines(*ask) == {"node/node1"}
+        harness("down")
+    assert_only(before)
 
 
 @pytest.mark.core

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections import Counter
 from contextlib import nullcontext
 from pathlib import Path
@@ -87,6 +88,27 @@ def test_the_backend_of_kubeflow_pipelines_is_built_and_started_in_its_own_part_
     asked.clear()
     tier.run_part("kfp")
     assert [words[0] for words in asked if "kfp" in words] == ["build", "up"]
+
+
+def test_two_lanes_share_all_parts_and_those_that_start_clusters_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    both_busy = threading.Barrier(2, timeout=10)
+    ran: list[tuple[str, int]] = []
+
+    def in_lane(name: str, lane: tier.Lane) -> int:
+        first = lane.number not in {number for _, number in ran}
+        ran.append((name, lane.number))
+        if first:
+            both_busy.wait()
+        return int(name == "data")
+
+    monkeypatch.setattr(tier, "run_part", lambda name: ran.append((name, 0)) or 0)
+    monkeypatch.setattr(tier, "_run_in_lane", in_lane)
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
+    monkeypatch.setattr(tier, "open_lanes", lambda count: nullcontext([tier.Lane(each + 1) for each in range(count)]))
+    assert tier.run_parts(list(tier.PARTS), 2) == ["data"]
+    assert sorted(name for name, _ in ran) == sorted(tier.PARTS)
+    assert ran[0] == ("lifecycle", 0)
+    assert {lane for _, lane in ran[1:]} == {1, 2}
 
 
 def test_the_page_shows_where_each_part_was_last_green() -> None:

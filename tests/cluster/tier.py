@@ -2,6 +2,7 @@
 
     python -m cluster.tier core               what `.ci/run` runs: the tests marked `core`, on one cluster
     python -m cluster.tier full [PART …]      all parts, or the named ones, each on a cluster of its own
+    python -m cluster.tier full --lanes 2     two parts at a time: they mostly wait for pods
 
 A part takes at most 25 minutes on two cores, the building of engines not counted. Every test file for a cluster
 belongs to exactly one part (`test_tier.py`). A part that is green is noted in `seen.yaml` with its commit and date;
@@ -12,10 +13,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import fcntl
 import os
+import queue
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as xml
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +34,7 @@ from tools import commit
 
 from .harness.cluster import ADDONS
 from .harness.engines import BASE
+from .harness.lanes import Lane, open_lanes
 from .harness.layout import Layout
 
 ROOT = Path(__file__).parents[2]
@@ -200,6 +205,54 @@ def run_part(name: str) -> int:
     return status
 
 
+def run_parts(names: Sequence[str], lanes: int) -> list[str]:
+    """Which of them are not green. Those that start clusters themselves look for what is left of them anywhere on the
+    machine, so nothing runs beside them."""
+    failed = [name for name in names if PARTS[name].starts_clusters and run_part(name)]
+    others = [name for name in names if not PARTS[name].starts_clusters]
+    if lanes == 1:
+        return failed + [name for name in others if run_part(name)]
+    _prepare(sorted({addon for name in others for addon in PARTS[name].addons}))
+    waiting: queue.SimpleQueue[str] = queue.SimpleQueue()
+    for name in sorted(others, key=_expected_minutes, reverse=True):
+        waiting.put(name)
+
+    def work(lane: Lane) -> None:
+        while True:
+            try:
+                name = waiting.get_nowait()
+            except queue.Empty:
+                return
+            if _run_in_lane(name, lane):
+                failed.append(name)
+
+    with open_lanes(lanes) as opened:
+        workers = [threading.Thread(target=work, args=(lane,)) for lane in opened]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    return failed
+
+
+def _expected_minutes(name: str) -> float:
+    """The longest begin: a short one at the end keeps one lane waiting for less."""
+    return float(load_seen().get(name, {}).get("minutes", 25))
+
+
+def _run_in_lane(name: str, lane: Lane) -> int:
+    output = ROOT / ".cache" / "full-tier" / f"{name}.log"
+    output.parent.mkdir(parents=True, exist_ok=True)
+    print(f"part {name} begins in lane {lane.number}: {output.relative_to(ROOT)}", flush=True)
+    command = [*lane.prefix, sys.executable, "-m", "cluster.tier", "full", name]
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), **lane.environment}
+    with output.open("wb") as log:
+        status = subprocess.run(command, cwd=ROOT, env=env, stdout=log, stderr=log, check=False).returncode
+    lines = output.read_text(errors="replace").splitlines()
+    print("\n".join(lines[-40:] if status else [line for line in lines if line.startswith("part ")]), flush=True)
+    return status
+
+
 def _prepare(addons: Sequence[str]) -> None:
     """No cluster runs, and its engines are built: that takes minutes, once, more than the time limit of any test."""
     _harness("down")
@@ -245,11 +298,13 @@ def _harness(*arguments: str) -> None:
 
 def note(name: str, counts: Mapping[str, int], *, seconds: float) -> None:
     """Keep that a part was green: on which commit, when, with how many tests; and show it in the docs."""
-    seen = load_seen()
     today, minutes = datetime.date.today().isoformat(), round(seconds / 60, 1)
-    seen[name] = {"commit": commit.name(), "date": today, "minutes": minutes, **counts}
-    SEEN.write_text(yaml.safe_dump(seen, sort_keys=True), encoding="utf-8")
-    PAGE.write_text(render(seen), encoding="utf-8")
+    with SEEN.open("a") as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)  # a part in another lane may end at the same time
+        seen = load_seen()
+        seen[name] = {"commit": commit.name(), "date": today, "minutes": minutes, **counts}
+        SEEN.write_text(yaml.safe_dump(seen, sort_keys=True), encoding="utf-8")
+        PAGE.write_text(render(seen), encoding="utf-8")
 
 
 def pytest_counts(report: Path) -> dict[str, int]:
@@ -279,7 +334,8 @@ def render(seen: Mapping[str, Mapping[str, Any]]) -> str:
         "",
         "CI runs `make test` and, on a real cluster, the tests marked `core` (`make test-cluster TIER=core`).",
         "All that is for a cluster is the full tier: `make test-cluster` runs it part by part,",
-        "`make test-cluster PART=NAME` one part, each on a cluster of its own.",
+        "`make test-cluster PART=NAME` one part, `make test-cluster LANES=2` two at a time, each on a cluster of its",
+        "own.",
         "A `+` behind a commit means that there were changes on top of it.",
         "",
         "| Part | What it shows | Last green on | When | Tests | Minutes |",
@@ -321,12 +377,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="cluster.tier", description="Tests on a real Kubernetes on this machine.")
     parser.add_argument("tier", choices=["core", "full"])
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of the full tier: {', '.join(PARTS)}; default: all")
+    parser.add_argument("--lanes", type=int, default=1, help="parts that run at the same time; each needs some 6 GiB")
     chosen = parser.parse_args()
     if unknown := set(chosen.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}, only {', '.join(PARTS)}")
     if chosen.tier == "core":
         return run_core()
-    failed = [name for name in chosen.parts or PARTS if run_part(name)]
+    failed = run_parts(chosen.parts or list(PARTS), chosen.lanes)
     if failed:
         print(f"not green: {', '.join(failed)}; repeat with `make test-cluster PART=NAME`")
     return 1 if failed else 0

@@ -238,9 +238,9 @@ class Cluster:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """One harness at a time per cache. The lock goes with its process, so a killed run leaves none."""
+        """One harness at a time per cache and lane. The lock goes with its process, so a killed run leaves none."""
         self.layout.cache.mkdir(parents=True, exist_ok=True)
-        with (self.layout.cache / "lock").open("a+") as lock:
+        with self.layout.lock.open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

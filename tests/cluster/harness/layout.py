@@ -5,6 +5,8 @@
     node1, 2, …   10.201.0.11…   containerd, kubelet, kube-proxy; pods in 10.244.N.0/24
 
 Built things are kept by content below the cache and outlive the cluster; a running cluster is the folder `run`.
+A second cluster at the same time is one of another lane (`lanes.py`): it has a network of its own, so the same
+addresses, and a folder and cgroups of its own; what was built is shared.
 """
 
 from __future__ import annotations
@@ -31,7 +33,10 @@ REGISTRY_HOSTS = ("index.docker.io", "registry.baidubce.com", "gcr.io", "ghcr.io
 MOST_NODES = 9
 
 CONTROL = "control"
-CGROUP = "paddlecloud-cluster"
+LANE = os.environ.get("PDC_CLUSTER_LANE", "")
+"""Which of several clusters at the same time; nothing for the first."""
+_SUFFIX = f"-{LANE}" if LANE else ""
+CGROUP = f"paddlecloud-cluster{_SUFFIX}"
 """The cgroup below which all nodes keep their pods."""
 
 HARNESS = Path(__file__).parent
@@ -82,7 +87,11 @@ class Layout:
 
     @property
     def run(self) -> Path:
-        return self.cache / "run"
+        return self.cache / f"run{_SUFFIX}"
+
+    @property
+    def lock(self) -> Path:
+        return self.cache / f"lock{_SUFFIX}"
 
     @property
     def pki(self) -> Path:

@@ -106,11 +106,14 @@ def check_space(layout: Layout) -> None:
 
 
 def _addresses(layout: Layout) -> None:
-    for run in other_clusters(layout):
-        raise HarnessError(
-            f"a cluster of another cache is running: `PDC_CLUSTER_CACHE={Path(run).parent} make cluster-down` stops it",
-            reason="AddressInUse",
-        )
+    if network.has_link() and not running_machines(layout):
+        for run in other_clusters(layout):
+            raise HarnessError(
+                f"a cluster of another cache is running: `PDC_CLUSTER_CACHE={Path(run).parent} make cluster-down` "
+                "stops it",
+                reason="AddressInUse",
+            )
+        network.disconnect_host()  # left by a start that was killed
     clash = network.clashing_routes()
     if clash:
         raise HarnessError(
@@ -118,5 +121,3 @@ def _addresses(layout: Layout) -> None:
             "or stop what made it, while the cluster runs",
             reason="AddressInUse",
         )
-    if network.has_link() and not running_machines(layout):
-        network.disconnect_host()  # left by a start that was killed

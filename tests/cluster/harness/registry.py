@@ -9,6 +9,7 @@ real registries and are led here by the cluster's DNS.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -42,8 +43,10 @@ class Catalogue:
     def add(self, names: dict[str, str]) -> None:
         unfinished = self._file.with_name(f".{CATALOGUE}.{os.getpid()}")
         unfinished.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps({**self.read(), **names}, indent=1, sort_keys=True))
-        unfinished.rename(self._file)
+        with self._file.with_name(f".{CATALOGUE}.lock").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # tests on two clusters may offer images at the same time
+            unfinished.write_text(json.dumps({**self.read(), **names}, indent=1, sort_keys=True))
+            unfinished.rename(self._file)
 
     def find(self, wanted: Reference) -> str | None:
         ranked = [
