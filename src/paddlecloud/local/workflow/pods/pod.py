@@ -13,7 +13,7 @@ from paddlecloud.local.workflow.decision.claims import volumes_for
 from paddlecloud.local.workflow.names import COMPLETED, NODE_ID, NODE_NAME, WORKFLOW, pod_name
 from paddlecloud.local.workflow.nodes import Node
 from paddlecloud.local.workflow.pods.containers import INIT, MAIN, containers_of, volumes_of
-from paddlecloud.local.workflow.pods.spec_patch import patched
+from paddlecloud.local.workflow.pods.spec_patch import patched, patches_of, with_commands
 from paddlecloud.local.workflow.templates import Template, TemplateError
 
 _FROM_SPEC = (
@@ -38,6 +38,8 @@ def pod_for(workflow: Object, spec: Mapping[str, Any], node: Node, template: Tem
     if spec.get("podPriorityClassName") and not template.get("priorityClassName"):
         pod_spec["priorityClassName"] = spec["podPriorityClassName"]
     name = pod_name(meta["name"], node["name"], template.get("name", ""))
+    patches = patches_of(spec, template)
+    template = with_commands(template, patches)
     inits, containers = containers_of(template, spec, meta["name"], name, owner_reference(workflow))
     pod_spec["initContainers"], pod_spec["containers"] = inits, containers
     pod_spec["volumes"] = volumes_of(
@@ -48,7 +50,7 @@ def pod_for(workflow: Object, spec: Mapping[str, Any], node: Node, template: Tem
     if seconds := template.get("activeDeadlineSeconds"):
         pod_spec["activeDeadlineSeconds"] = _whole(seconds)
     own = {each["name"] for each in (*inits, *containers)}
-    pod_spec = _with_sidecars(patched(pod_spec, spec.get("podSpecPatch"), template.get("podSpecPatch")), own)
+    pod_spec = _with_sidecars(patched(pod_spec, patches), own)
     return {
         "apiVersion": PODS.api_version,
         "kind": PODS.kind,

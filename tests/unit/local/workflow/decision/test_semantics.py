@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -196,6 +197,31 @@ def test_a_container_that_a_patch_adds_ends_with_the_program() -> None:
     (pod,) = Simulation(workflow(f"podSpecPatch: '{patch}'\nentrypoint: say\ntemplates:{SAY}")).step()
     assert [each["name"] for each in pod["spec"]["containers"]] == ["main"]
     assert pod["spec"]["initContainers"] == [{"name": "proxy", "image": "p", "restartPolicy": "Always"}]
+
+
+@pytest.mark.parametrize(
+    ("template", "patch", "runs"),
+    [
+        ("container: {image: b, command: [old], args: [x]}", "{name: main, command: [new]}", ["new", "x"]),
+        ("container: {image: b, command: [old], args: [x]}", "{name: main, args: null}", ["old"]),
+        ("container: {image: b}", "{name: main, command: [new], args: [y]}", ["new", "y"]),
+        (
+            "containerSet: {containers: [{name: a, image: b, command: [old]}, {name: main, image: b, command: [m]}]}",
+            "{name: a, command: [new]}",
+            ["new"],
+        ),
+    ],
+)
+def test_the_command_of_a_patch_is_started_by_the_executor_which_keeps_the_outputs(
+    template: str, patch: str, runs: list[str]
+) -> None:
+    """Argo 3.7, workflowpod.go: the patch is applied, then the executor is put before the command."""
+    outputs = "outputs: {parameters: [{name: p, valueFrom: {path: /p}}]}"
+    spec = f"podSpecPatch: '{{containers: [{patch}]}}'\nentrypoint: x\ntemplates: [{{name: x, {template}, {outputs}}}]"
+    (pod,) = Simulation(workflow(spec)).step()
+    started = pod["spec"]["containers"][0]
+    assert started["command"][0] == sys.executable
+    assert [*started["command"][started["command"].index("run") + 1 :], *started.get("args", ())] == runs
 
 
 def test_an_artifact_with_an_empty_address_is_none() -> None:
