@@ -16,6 +16,7 @@ from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.listener import Channel, ListenAddress, Report
 from paddlecloud.controllers.paddlejob.reports.report import Listener, Reports
 from paddlecloud.controllers.paddlejob.status import FINISHED
+from paddlecloud.kube import shared_key
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import AlreadyExists, NotFound
@@ -47,7 +48,7 @@ class ReportReceiver:
     @asynccontextmanager
     async def open(self, place: ListenAddress) -> AsyncIterator[str]:
         """Listen while the context is open; yields the URL pods report to."""
-        self._key = await token.ensure_key(self._client, place.key_namespace)
+        self._key = await shared_key.ensure_key(self._client, token.KEY_NAME, place.key_namespace)
         async with self._channel.serve(place) as url:
             yield url
 

@@ -10,14 +10,10 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import secrets
 
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.errors import AlreadyExists, NotFound
-from paddlecloud.kube.resource import SECRETS, Object
+from paddlecloud.kube.resource import Object
 
 KEY_NAME = "paddlecloud-report-key"
-FIELD = "key"
 SUFFIX = "-report"
 TOKEN = "token"  # noqa: S105 - the name of a field
 
@@ -45,27 +41,3 @@ def proves(authorization: str, token: str, path: str, body: bytes) -> bool:
 def build_secret(metadata: Object, token: str) -> Object:
     data = {TOKEN: base64.b64encode(token.encode()).decode()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
-
-
-async def ensure_key(client: Client, namespace: str) -> bytes:
-    """The key; the first replica that starts makes it."""
-    try:
-        return _key_of(await client.get(SECRETS, KEY_NAME, namespace))
-    except NotFound:
-        pass  # ours is the first controller here
-    fresh = base64.b64encode(secrets.token_bytes(32)).decode()
-    body = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": KEY_NAME, "namespace": namespace},
-        "type": "Opaque",
-        "data": {FIELD: fresh},
-    }
-    try:
-        return _key_of(await client.create(SECRETS, body))
-    except AlreadyExists:
-        return _key_of(await client.get(SECRETS, KEY_NAME, namespace))
-
-
-def _key_of(secret: Object) -> bytes:
-    return base64.b64decode((secret.get("data") or {})[FIELD])
