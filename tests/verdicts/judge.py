@@ -181,7 +181,6 @@ def _rules(status: Any) -> list[str]:
     compared = {
         (kind.group, resource)
         for kind in KINDS
-        if kind.rules_recorded
         for resource in ("*", kind.plural, *(f"{kind.plural}/{sub}" for sub in kind.subresources))
     }
     found = set()

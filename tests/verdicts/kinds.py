@@ -28,9 +28,6 @@ class Kind:
     subresources: tuple[str, ...] = ()
     stored: bool = True
     """Every world has an object `one` of it."""
-    rules_recorded: bool = True
-    """What users may do with it is part of what was recorded of their rules. A kind that the embedded server began to
-    serve since then becomes so with the next record."""
 
     @property
     def base(self) -> str:
@@ -80,7 +77,7 @@ KINDS = (
     Kind("coordination.k8s.io", "v1", "leases", "Lease", fields={"spec": {"holderIdentity": "me"}}),
     Kind("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", stored=False,
          fields={"spec": {"minAvailable": 1, "selector": {"matchLabels": {"a": "b"}}}}, subresources=("status",)),
-    Kind("networking.k8s.io", "v1", "ingresses", "Ingress", stored=False, rules_recorded=False),
+    Kind("networking.k8s.io", "v1", "ingresses", "Ingress", stored=False),
     Kind(RBAC, "v1", "roles", "Role", fields={"rules": _READS}),
     Kind(RBAC, "v1", "rolebindings", "RoleBinding", fields={
         "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "one"}, "subjects": []}),
