@@ -1,7 +1,8 @@
 """A version into a folder: whole and verified, or not there at all.
 
 Files are written into a folder beside the target, from which they are renamed when every digest is right. A pull that
-was killed leaves that folder; the next one continues in it, at the byte where the last one stopped.
+was killed leaves that folder; the next one continues in it, at the byte where the last one stopped. What is in it is
+believed, so it is the user's own and closed to others, also in a folder such as /tmp to which everybody may write.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -38,7 +40,9 @@ def pull(store: Store, manifest: Manifest, target: Path, progress: Progress = la
         return _as_it_is(manifest, target)
     draft = target.with_name(f".{target.name}.{manifest.digest.removeprefix('sha256:')[:16]}.pull")
     with folder_failures(str(target)):
-        draft.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            draft.mkdir(mode=0o700)
         with _alone(draft):
             if os.path.lexists(target):  # another pull has finished it while this one waited
                 found, fetched = _as_it_is(manifest, target)
@@ -61,12 +65,22 @@ def _as_it_is(manifest: Manifest, target: Path) -> Pulled:
 @contextlib.contextmanager
 def _alone(draft: Path) -> Iterator[None]:
     """Two pulls of one version to one place: the second waits, and then finds the target."""
-    descriptor = os.open(draft, os.O_RDONLY | os.O_DIRECTORY)
+    descriptor = os.open(draft, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
+        _check_own(draft, os.fstat(descriptor))
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+def _check_own(draft: Path, info: os.stat_result) -> None:
+    """Somebody else who made the folder first could have links or other bytes in it."""
+    if info.st_uid != os.geteuid() or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Refused(
+            f"{draft}, where an unfinished pull is continued, is of another user or open to others: remove it, or "
+            "name a folder in a place where only you may write"
+        )
 
 
 def _fetch_all(store: Store, manifest: Manifest, draft: Path, progress: Progress) -> int:

@@ -11,11 +11,13 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
+from paddlecloud.storage import linkless
 from paddlecloud.storage.credentials import Credentials, from_environment
 from paddlecloud.storage.endpoints import S3_SCHEMES, bucket_of, rewrites
 from paddlecloud.storage.errors import BadUri, Denied, Missing, NoSpace, StorageError, Unreachable, Unsupported
@@ -25,6 +27,8 @@ from paddlecloud.storage.uri import parse
 DRAFTS = "drafts"
 """Folder of what is still being written; the name is not free for objects."""
 LINK_ATTEMPTS = 5
+DEEPEST = 16
+"""Folders inside one another, more than keys of any layout have."""
 
 
 class Store(Protocol):
@@ -76,29 +80,35 @@ def check_conditions(store: Store, key: str, content: bytes) -> None:
 
 
 class FolderStore:
-    """A folder of this machine. Writers are processes of one or several users that may write there."""
+    """A folder of this machine. Writers are processes of one or several users that may write there.
+
+    What one of them puts there leads no other outside: folders are entered without following links (`linkless`).
+    """
 
     def __init__(self, root: Path) -> None:
         self._root = root
 
     def create(self, key: str, content: bytes) -> bool:
-        with self._failures(key), self._draft((content,)) as draft:
-            return self._link(draft, self._path(key))
+        with self._failures(key), self._draft((content,)) as (draft, drafts):
+            return self._link(draft, drafts, key)
 
     def upload(self, key: str, pieces: Iterable[bytes]) -> None:
-        with self._failures(key), self._draft(pieces) as draft:
-            self._link(draft, self._path(key))
+        with self._failures(key), self._draft(pieces) as (draft, drafts):
+            self._link(draft, drafts, key)
 
     def read(self, key: str, start: int = 0) -> Iterator[Any]:
-        with self._failures(key), open(self._path(key), "rb", buffering=0) as file:
-            file.seek(start)
-            while piece := file.read(CHUNK):
-                yield piece
+        with self._failures(key):
+            with self._above(key) as (folder, name):
+                descriptor = linkless.open_file(name, folder)
+            with open(descriptor, "rb", buffering=0) as file:
+                file.seek(start)
+                while piece := file.read(CHUNK):
+                    yield piece
 
     def size(self, key: str) -> int | None:
         try:
-            with self._failures(key):
-                return os.stat(self._path(key)).st_size
+            with self._failures(key), self._above(key) as (folder, name):
+                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_size
         except Missing:
             return None
 
@@ -107,24 +117,25 @@ class FolderStore:
         while waiting:
             folder = waiting.pop()
             try:
-                with self._failures(folder), os.scandir(self._path(folder)) as listing:
-                    items = list(listing)
+                with self._failures(folder), self._above(folder) as (descriptor, _):
+                    found = list(linkless.entries(descriptor))
             except Missing:
                 continue
-            for item in items:
-                if item.is_dir(follow_symlinks=False):
-                    waiting.append(f"{folder}{item.name}/")
-                elif item.is_file(follow_symlinks=False):
-                    with contextlib.suppress(FileNotFoundError):  # removed while we look
-                        info = item.stat(follow_symlinks=False)
-                        yield Entry(folder + item.name, info.st_size, info.st_mtime)
+            if found and folder.count("/") > DEEPEST:
+                raise Denied(f"file://{self._path(folder)}: too many folders inside one another; it is not of a store")
+            for name, info in found:
+                if stat.S_ISDIR(info.st_mode):
+                    waiting.append(f"{folder}{name}/")
+                else:
+                    yield Entry(folder + name, info.st_size, info.st_mtime)
 
     def delete(self, key: str) -> None:
-        path = self._path(key)
-        with contextlib.suppress(Missing), self._failures(key):
-            os.unlink(path)
-        with contextlib.suppress(OSError):  # others are in it, or a writer has just put one there
-            os.rmdir(os.path.dirname(path))
+        with contextlib.suppress(Missing), self._failures(key), self._above(key) as (folder, name):
+            os.unlink(name, dir_fd=folder)
+        *above, inner, _ = key.split("/")
+        if above:  # folders of the first level stay: writers of drafts rely on theirs
+            with contextlib.suppress(OSError), linkless.entered(self._root, above) as folder:
+                os.rmdir(inner, dir_fd=folder)  # fails if others are in it, or a writer has just put one there
 
     def delete_drafts(self, seconds: float) -> int:
         oldest = time.time() - seconds
@@ -137,39 +148,40 @@ class FolderStore:
         return os.path.join(self._root, key)
 
     @contextlib.contextmanager
-    def _draft(self, pieces: Iterable[bytes]) -> Iterator[str]:
-        folder = self._path(DRAFTS)
-        os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, secrets.token_hex(8))
-        try:
-            with open(path, "xb") as file:
-                for piece in pieces:
-                    file.write(piece)
-                file.flush()
-                os.fsync(file.fileno())
-            yield path
-        finally:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+    def _above(self, key: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The folder of a key, open, and the key's name in it."""
+        *parts, name = key.split("/")
+        with linkless.entered(self._root, parts, make=make) as folder:
+            yield folder, name
 
-    @staticmethod
-    def _link(draft: str, target: str) -> bool:
-        parent = os.path.dirname(target)
-        for _ in range(LINK_ATTEMPTS):
-            os.makedirs(parent, exist_ok=True)
+    @contextlib.contextmanager
+    def _draft(self, pieces: Iterable[bytes]) -> Iterator[tuple[str, int]]:
+        """The name of a file with these bytes, which is on the disk, and its folder."""
+        with self._above(f"{DRAFTS}/{secrets.token_hex(8)}", make=True) as (folder, name):
+            new = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666, dir_fd=folder)
             try:
-                os.link(draft, target)
+                with open(new, "wb") as file:
+                    for piece in pieces:
+                        file.write(piece)
+                    file.flush()
+                    os.fsync(file.fileno())
+                yield name, folder
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(name, dir_fd=folder)
+
+    def _link(self, draft: str, drafts: int, key: str) -> bool:
+        for _ in range(LINK_ATTEMPTS):
+            try:
+                with self._above(key, make=True) as (folder, name):
+                    os.link(draft, name, src_dir_fd=drafts, dst_dir_fd=folder, follow_symlinks=False)
+                    os.fsync(folder)
             except FileExistsError:
                 return False
             except FileNotFoundError:
                 continue  # `delete` found the folder empty and removed it
-            descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
             return True
-        raise Unreachable(f"file://{target}: its folder is removed again and again by others; try again")
+        raise Unreachable(f"file://{self._path(key)}: its folder is removed again and again by others; try again")
 
     def _failures(self, key: str) -> contextlib.AbstractContextManager[None]:
         return folder_failures(self._path(key))
@@ -186,6 +198,8 @@ def folder_failures(path: str) -> Iterator[None]:
 
 def _explained(shown: str, error: OSError) -> StorageError:
     why = error.strerror or str(error)
+    if isinstance(error, linkless.LinkError):
+        return Denied(f"{shown}: {why}: remove it")
     if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return Missing(f"{shown}: {why}")
     if isinstance(error, PermissionError):

@@ -37,7 +37,10 @@ EVENTS = {"open", "os.link", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "
 def watch(step):
     left = [step]
     def hook(event, arguments):
-        if event in EVENTS and str(root) in str(arguments[0]):
+        place = str(arguments[0])  # a name or a descriptor, where it is one of a folder that is open
+        if event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_DIRECTORY:
+            return  # it changes nothing
+        if event in EVENTS and (str(root) in place or not place.startswith("/")):
             left[0] -= 1
             if left[0] == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
