@@ -25,7 +25,7 @@ from paddlecloud.pipelines.launchers import __main__ as edge
 from paddlecloud.pipelines.launchers import objects
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 
 
 def worker(command: str) -> str:
@@ -185,12 +185,12 @@ class Flaky:
 
 
 @asynccontextmanager
-async def step(server: Target, run: str, *, lose_every: int = 0) -> AsyncIterator[tuple[Step, list[str]]]:
+async def step(server: Target, run: str, *, lose_every: int = 0) -> AsyncIterator[tuple[LauncherStep, list[str]]]:
     transport: Any = HttpTransport(config.load(str(server.kubeconfig)))
     client = Client(Flaky(transport, lose_every) if lose_every else transport)
     lines: list[str] = []
     try:
-        yield Step(client, run=run, image="unused", report=lines.append), lines
+        yield LauncherStep(client, run=run, image="unused", report=lines.append), lines
     finally:
         await client.close()
 
@@ -254,7 +254,7 @@ async def test_a_step_whose_time_is_over_deletes_what_it_started(
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
 
-    async def program(step: Step, values: Values) -> dict[str, str]:
+    async def program(step: LauncherStep, values: Values) -> dict[str, str]:
         await step.carry_out("apply", job(namespace, "sleep 600"))
         return {}
 

@@ -28,7 +28,7 @@ class Pattern:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._steps, self._start = Compiler(text).compile()
+        self._states, self._start = Compiler(text).compile()
         self._moves: dict[tuple[frozenset[int], str, str], frozenset[int] | None] = {}
 
     def search(self, value: str, *, limit: int = MAX_STEPS) -> bool:
@@ -61,14 +61,14 @@ class Pattern:
             index = todo.pop()
             if index == MATCH:
                 return None, len(seen)
-            step = self._steps[index]
-            if step.chars is not None:
-                if char and char in step.chars:
-                    after.add(step.next[0])
+            state = self._states[index]
+            if state.chars is not None:
+                if char and char in state.chars:
+                    after.add(state.next[0])
                 continue
-            if step.test and not _holds(step.test, before, char):
+            if state.test and not _holds(state.test, before, char):
                 continue
-            for other in step.next:
+            for other in state.next:
                 if other not in seen:
                     seen.add(other)
                     todo.append(other)

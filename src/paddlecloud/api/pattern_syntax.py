@@ -74,7 +74,7 @@ _NOT_NEWLINE = CharSet(_ranges("\n\n"), negated=True)
 # --- the program ----------------------------------------------------------------------------------------------------
 
 
-class Step(NamedTuple):
+class PatternState(NamedTuple):
     """One state of the automaton. `chars` consumes, `test` is a position to be at, neither: go to `next` for free."""
 
     chars: CharSet | None = None
@@ -92,16 +92,16 @@ class Compiler:
         self.text = text
         self.at = 0
         self.nesting = 0
-        self.steps: list[Step] = [Step()]
+        self.states: list[PatternState] = [PatternState()]
         self.flags = ""
 
     # Parsing gives a function that emits the part once what follows is known; repeats call it several times.
 
-    def compile(self) -> tuple[list[Step], int]:
+    def compile(self) -> tuple[list[PatternState], int]:
         tree = self._alternatives()
         if self.at < len(self.text):
             raise PatternError(f"unexpected ): `{self.text}`")
-        return self.steps, self._emit(tree, MATCH)
+        return self.states, self._emit(tree, MATCH)
 
     def _alternatives(self) -> _Tree:
         options = [self._sequence()]
@@ -323,11 +323,11 @@ class Compiler:
 
     # Emitting: the index of a state from which the part leads to `follow`.
 
-    def _add(self, step: Step) -> int:
-        if len(self.steps) >= MAX_PROGRAM:
+    def _add(self, state: PatternState) -> int:
+        if len(self.states) >= MAX_PROGRAM:
             raise PatternError("expression too large")
-        self.steps.append(step)
-        return len(self.steps) - 1
+        self.states.append(state)
+        return len(self.states) - 1
 
     def _emit(self, tree: _Tree, follow: int) -> int:
         kind = tree[0]
@@ -336,19 +336,19 @@ class Compiler:
                 follow = self._emit(part, follow)
             return follow
         if kind == "or":
-            return self._add(Step(next=tuple(self._emit(option, follow) for option in tree[1])))
+            return self._add(PatternState(next=tuple(self._emit(option, follow) for option in tree[1])))
         if kind == "chars":
-            return self._add(Step(chars=tree[1], next=(follow,)))
+            return self._add(PatternState(chars=tree[1], next=(follow,)))
         if kind == "test":
-            return self._add(Step(test=tree[1], next=(follow,)))
+            return self._add(PatternState(test=tree[1], next=(follow,)))
         _, part, low, high = tree
         if high is None:
-            loop = self._add(Step())
-            self.steps[loop] = Step(next=(self._emit(part, loop), follow))
+            loop = self._add(PatternState())
+            self.states[loop] = PatternState(next=(self._emit(part, loop), follow))
             follow = loop
         else:
             for _ in range(high - low):
-                follow = self._add(Step(next=(self._emit(part, follow), follow)))
+                follow = self._add(PatternState(next=(self._emit(part, follow), follow)))
         for _ in range(low):
             follow = self._emit(part, follow)
         return follow

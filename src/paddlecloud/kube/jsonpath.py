@@ -24,8 +24,8 @@ from paddlecloud.kube.jsonpath_steps import (
     JsonPathError,
     Literal,
     Path,
+    PathStep,
     Slice,
-    Step,
     Union,
     Wildcard,
     to_text,
@@ -202,7 +202,7 @@ class _Scanner:
         from_root = self.take("$")
         if not from_root:
             self.take("@")
-        steps: list[Step] = []
+        steps: list[PathStep] = []
         while True:
             if self.take(".."):
                 steps.append(Descend())
@@ -230,7 +230,7 @@ class _Scanner:
         self.at = match.end()
         return re.sub(r"\\(.)", r"\1", match[0])
 
-    def _bracket(self) -> Step:
+    def _bracket(self) -> PathStep:
         self.space()
         if self.take("?("):
             step = self._filter()
@@ -252,7 +252,7 @@ class _Scanner:
             raise self.error("]")
         return step
 
-    def _member(self) -> Step:
+    def _member(self) -> PathStep:
         self.space()
         if self.take("*"):
             return Wildcard()
@@ -263,7 +263,7 @@ class _Scanner:
             return Index(int(match[0]))
         return Field(self._field())
 
-    def _filter(self) -> Step:
+    def _filter(self) -> PathStep:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise JsonPathError(f"more than {_DEEPEST} filters within each other")
@@ -280,7 +280,7 @@ class _Scanner:
         self._depth -= 1
         return Filter(left, compare, right)
 
-    def _operand(self) -> Step:
+    def _operand(self) -> PathStep:
         self.space()
         if (quoted := self.quoted()) is not None:
             return Literal(quoted)

@@ -23,14 +23,14 @@ def to_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-class Step:
+class PathStep:
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
         raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
-class Path(Step):
-    steps: tuple[Step, ...]
+class Path(PathStep):
+    steps: tuple[PathStep, ...]
     from_root: bool = False
 
     def find(self, value: Any, root: Any, *, strict: bool) -> list[Any]:
@@ -43,7 +43,7 @@ class Path(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Step):
+class Field(PathStep):
     name: str
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
@@ -54,7 +54,7 @@ class Field(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Slice(Step):
+class Slice(PathStep):
     start: int | None
     stop: int | None
     step: int | None
@@ -64,7 +64,7 @@ class Slice(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Step):
+class Index(PathStep):
     index: int
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
@@ -86,13 +86,13 @@ def _lists(values: list[Any], strict: bool) -> list[list[Any]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Wildcard(Step):
+class Wildcard(PathStep):
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
         return [item for value in values for item in _children(value)]
 
 
 @dataclass(frozen=True, slots=True)
-class Descend(Step):
+class Descend(PathStep):
     """Every value itself and all below it, parents first."""
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
@@ -111,15 +111,15 @@ def _children(value: Any) -> list[Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Union(Step):
-    members: tuple[Step, ...]
+class Union(PathStep):
+    members: tuple[PathStep, ...]
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
         return [item for member in self.members for item in member.apply(values, root, strict=strict)]
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Step):
+class Literal(PathStep):
     value: Any
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
@@ -127,10 +127,10 @@ class Literal(Step):
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Step):
-    left: Step
+class Filter(PathStep):
+    left: PathStep
     compare: Callable[[Any, Any], bool] | None
-    right: Step | None
+    right: PathStep | None
 
     def apply(self, values: list[Any], root: Any, *, strict: bool) -> list[Any]:
         return [item for value in _lists(values, strict) for item in value if self._keeps(item, root)]
@@ -150,7 +150,7 @@ class Filter(Step):
             return False
 
 
-def _side(side: Step, item: Any, root: Any) -> list[Any]:
+def _side(side: PathStep, item: Any, root: Any) -> list[Any]:
     if isinstance(side, Path):
         return side.find(item, root, strict=False)
     return side.apply([item], root, strict=False)

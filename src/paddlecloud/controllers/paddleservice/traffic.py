@@ -29,7 +29,7 @@ Shares = dict[str, int]
 Phase = Literal["Progressing", "Paused", "Waiting", "WentBack"]
 
 
-class Step(NamedTuple):
+class RolloutStep(NamedTuple):
     """How far a roll-out is. `due` is when the next step may be taken, None when nothing is awaited."""
 
     percent: int
@@ -59,7 +59,7 @@ class TrafficSplit(NamedTuple):
     shares: Shares
     serving: str
     """The default revision that clients get now; beside it may be a newer one that is being rolled out."""
-    step: Step | None = None
+    step: RolloutStep | None = None
     went_back: str = ""
 
 
@@ -100,12 +100,12 @@ def _old_default(case: Situation) -> str | None:
     return max(found, key=lambda name: case.current[name]) if found else None
 
 
-def _new_share(case: Situation, old: str | None) -> tuple[int, Step | None, str]:
+def _new_share(case: Situation, old: str | None) -> tuple[int, RolloutStep | None, str]:
     """Percent of the default traffic for the newest default revision."""
     if old is None:
         return 100, None, ""
     if case.went_back == case.default:
-        return 0, Step(0, 0, None, case.reason, "WentBack"), case.went_back
+        return 0, RolloutStep(0, 0, None, case.reason, "WentBack"), case.went_back
     if not _ready(case, case.default):
         return 0, None, ""
     rollout = case.settings.rollout
@@ -114,26 +114,27 @@ def _new_share(case: Situation, old: str | None) -> tuple[int, Step | None, str]
     return _rolled(case, rollout, old)
 
 
-def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, Step | None, str]:
+def _rolled(case: Situation, rollout: RolloutSettings, old: str) -> tuple[int, RolloutStep | None, str]:
     own = case.current.get(case.default, 0)
     total = own + case.current.get(old, 0)
     reached = round(own * 100 / total) if total else 0
     measure = case.revisions[case.default].measure
     trouble = _trouble(rollout, measure)
     if reached and trouble:
-        return 0, Step(0, 0, None, f"went back: {trouble}", "WentBack"), case.default
+        return 0, RolloutStep(0, 0, None, f"went back: {trouble}", "WentBack"), case.default
     if not reached and case.not_before is not None and case.now < case.not_before:
-        return 0, Step(0, 0, case.not_before, "begins when answers of the attempt before do not count", "Waiting"), ""
+        why = "begins when answers of the attempt before do not count"
+        return 0, RolloutStep(0, 0, case.not_before, why, "Waiting"), ""
     done = sum(step <= reached for step in rollout.steps)
     if rollout.paused:
-        return reached, Step(reached, done, None, "paused", "Paused"), ""
+        return reached, RolloutStep(reached, done, None, "paused", "Paused"), ""
     if reached and case.due is not None and case.now < case.due:
-        return reached, Step(reached, done, case.due, _unjudged(rollout, measure)), ""
+        return reached, RolloutStep(reached, done, case.due, _unjudged(rollout, measure)), ""
     following = next((step for step in rollout.steps if step > reached), 100)
     if following >= 100:
         return 100, None, ""
     due = case.now + rollout.pause_seconds
-    return following, Step(following, done + 1, due, _unjudged(rollout, measure)), ""
+    return following, RolloutStep(following, done + 1, due, _unjudged(rollout, measure)), ""
 
 
 def _unjudged(rollout: RolloutSettings, measure: Measure | None) -> str:

@@ -22,7 +22,7 @@ from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, Ret
 from paddlecloud.pipelines.ir.reader import Pipeline
 from paddlecloud.pipelines.ir.scope import ALWAYS, Inputs, Scope
 from paddlecloud.pipelines.ir.sources import SIMPLE_TYPES, Source, artifact_parameter, optional_variable, tag, variable
-from paddlecloud.pipelines.ir.steps import Step
+from paddlecloud.pipelines.ir.steps import StepTemplate
 from paddlecloud.pipelines.ir.values import json_of
 
 MOST_TEMPLATES = 2_000
@@ -106,7 +106,7 @@ class Templates:
                 name, executor.container, present, f"deploymentSpec.executors.{component.executor_label}"
             )
         else:
-            step = Step(
+            step = StepTemplate(
                 name, component.executor_label, component, executor.container, self._options,
                 present=present, imported=use.imported,
             )  # fmt: skip

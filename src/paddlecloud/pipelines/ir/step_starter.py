@@ -36,7 +36,7 @@ QUOTED = re.compile("'([^']*)'")
 def main() -> int:
     orders = json.loads(os.environ.pop(ORDERS))
     try:
-        step = Step(orders)
+        step = PythonStep(orders)
         command = step.command()
         code = run(command)
         if code:
@@ -53,7 +53,7 @@ class Problem(Exception):
     """A sentence for the log of the step."""
 
 
-class Step:
+class PythonStep:
     def __init__(self, orders: dict[str, Any]) -> None:
         self.orders = orders
         self.values: dict[str, Any] = {}

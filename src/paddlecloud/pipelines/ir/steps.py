@@ -31,7 +31,7 @@ def starter_text() -> str:
     return (Path(__file__).parent / "step_starter.py").read_text()
 
 
-class Step:
+class StepTemplate:
     """One way in which an executor is used: `present` are the inputs it is given, `imported` those without content."""
 
     def __init__(

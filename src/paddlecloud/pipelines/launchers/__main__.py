@@ -25,7 +25,7 @@ from paddlecloud.pipelines.components.image import IMAGE
 from paddlecloud.pipelines.launchers import configure, dataset, object_launchers, serving, training, uploads, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values, parse
 from paddlecloud.pipelines.launchers.failures import StepFailed
-from paddlecloud.pipelines.launchers.step import MANAGER, Step
+from paddlecloud.pipelines.launchers.step import MANAGER, LauncherStep
 from paddlecloud.pipelines.launchers.transient import PATIENCE, retrying
 from paddlecloud.storage.errors import StorageError
 
@@ -33,7 +33,7 @@ FAILED, TIMED_OUT, STOPPED = 1, 124, 143
 TAKE_BACK_SECONDS = 20.0
 """Of the thirty that Kubernetes gives a pod after SIGTERM."""
 
-WITH_CLUSTER: dict[str, Callable[[Step, Values], Awaitable[dict[str, str]]]] = {
+WITH_CLUSTER: dict[str, Callable[[LauncherStep, Values], Awaitable[dict[str, str]]]] = {
     "dataset": dataset.run,
     "training": training.run,
     "modelhub": uploads.modelhub,
@@ -83,7 +83,7 @@ def write_output(file: Path, text: str) -> None:
 
 
 async def carry_out(
-    program: Callable[[Step, Values], Awaitable[dict[str, str]]], values: Values, limit: float
+    program: Callable[[LauncherStep, Values], Awaitable[dict[str, str]]], values: Values, limit: float
 ) -> dict[str, str]:
     """Run a launcher with its time-out; what it started is deleted when that passes or SIGTERM arrives."""
     settings = config.load()
@@ -93,7 +93,7 @@ async def carry_out(
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
         run, image = identity(await own_pod(client, settings.namespace, patience=min(PATIENCE, limit)))
-        step = Step(client, run=run, image=image, report=report)
+        step = LauncherStep(client, run=run, image=image, report=report)
         try:
             return await asyncio.wait_for(program(step, values), limit)
         except (asyncio.CancelledError, asyncio.TimeoutError):

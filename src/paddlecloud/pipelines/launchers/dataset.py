@@ -13,12 +13,12 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 
 SET = "data-center"
 
 
-async def run(step: Step, values: Values) -> dict[str, str]:
+async def run(step: LauncherStep, values: Values) -> dict[str, str]:
     name, namespace, action = values.text("name"), values.text("namespace"), values.text("action")
     check_folder_name("name", name)
     jobs = [sync_job(values), warmup_job(name, namespace)]

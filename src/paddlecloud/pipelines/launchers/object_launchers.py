@@ -14,10 +14,10 @@ from paddlecloud.pipelines.launchers import completion
 from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import body
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 
 
-async def sampleset(step: Step, values: Values) -> dict[str, str]:
+async def sampleset(step: LauncherStep, values: Values) -> dict[str, str]:
     spec = {
         "partitions": values.number("partitions"),
         "source": values.json("source"),
@@ -33,7 +33,7 @@ async def sampleset(step: Step, values: Values) -> dict[str, str]:
     return {}
 
 
-async def samplejob(step: Step, values: Values) -> dict[str, str]:
+async def samplejob(step: LauncherStep, values: Values) -> dict[str, str]:
     spec = {
         "type": values.text("type"),
         "sampleSetRef": values.json("sampleset_ref"),
@@ -46,7 +46,7 @@ async def samplejob(step: Step, values: Values) -> dict[str, str]:
     )
 
 
-async def paddlejob(step: Step, values: Values) -> dict[str, str]:
+async def paddlejob(step: LauncherStep, values: Values) -> dict[str, str]:
     spec = {
         "cleanPodPolicy": values.text("clean_pod_policy"),
         "schedulingPolicy": values.json("scheduling_policy"),
@@ -63,7 +63,7 @@ async def paddlejob(step: Step, values: Values) -> dict[str, str]:
     return await _job(step, values, wanted)
 
 
-async def elasticserving(step: Step, values: Values) -> dict[str, str]:
+async def elasticserving(step: LauncherStep, values: Values) -> dict[str, str]:
     percent = values.number("canary_traffic_percent")
     spec = {
         "runtimeVersion": values.text("runtime_version"),
@@ -88,7 +88,7 @@ def paddle_service(made: dict[str, Any]) -> DesiredObject:
     return DesiredObject(made, completion.paddle_service, pods=selector)
 
 
-async def _job(step: Step, values: Values, wanted: DesiredObject) -> dict[str, str]:
+async def _job(step: LauncherStep, values: Values, wanted: DesiredObject) -> dict[str, str]:
     await step.carry_out(values.text("action"), wanted)
     if values.switch("delete_after_done") and values.text("action") != "delete":
         await step.remove(wanted)

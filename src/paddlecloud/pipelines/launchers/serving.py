@@ -16,12 +16,12 @@ from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.object_launchers import paddle_service
 from paddlecloud.pipelines.launchers.objects import body, check_folder_name, image_parts
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 from paddlecloud.pipelines.launchers.uploads import SECRETS, key_variables
 from paddlecloud.storage.credentials import from_values
 
 
-async def run(step: Step, values: Values) -> dict[str, str]:
+async def run(step: LauncherStep, values: Values) -> dict[str, str]:
     model, version = values.text("model_name"), values.text("model_version")
     check_folder_name("model_name", model)
     check_folder_name("model_version", version)

@@ -74,7 +74,7 @@ class DesiredObject:
     """Others use it too: an object that exists is left as it is, and one that was created stays."""
 
 
-class Step:
+class LauncherStep:
     def __init__(self, client: Client, *, run: str, image: str, report: Callable[[str], None]) -> None:
         self.client = client
         self.image = image

@@ -13,7 +13,7 @@ from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.dataset import SET
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 from paddlecloud.visualdl.board import SUFFIX
 from paddlecloud.visualdl.flags import Flags
 
@@ -21,7 +21,7 @@ PACKER = "registry.baidubce.com/paddleflow-public/serving:v0.6.2"
 """With the converter of Paddle Serving."""
 
 
-async def run(step: Step, values: Values) -> dict[str, str]:
+async def run(step: LauncherStep, values: Values) -> dict[str, str]:
     stages, board = plan(values)
     action, name = values.text("action"), values.text("name")
     if action == "delete":
@@ -38,7 +38,7 @@ async def run(step: Step, values: Values) -> dict[str, str]:
     return {"model_path": f"{TASK_CENTER}/{name}.tar.gz" if values.switch("need_convert") else ""}
 
 
-async def _wait_for_board(step: Step, wanted: DesiredObject, current: Object) -> None:
+async def _wait_for_board(step: LauncherStep, wanted: DesiredObject, current: Object) -> None:
     """A VisualDL that fails does not fail the training."""
     try:
         await step.wait(wanted, current)

@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.launchers import model_store
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, check_folder_name, job
-from paddlecloud.pipelines.launchers.step import Step
+from paddlecloud.pipelines.launchers.step import LauncherStep
 from paddlecloud.storage.credentials import Credentials
 
 SECRETS = ("model-center", "data-center")
@@ -29,7 +29,7 @@ def uploader(values: Values) -> dict[str, str]:
     return {"model_uri": uri}
 
 
-async def modelhub(step: Step, values: Values) -> dict[str, str]:
+async def modelhub(step: LauncherStep, values: Values) -> dict[str, str]:
     model, version = values.text("model_name"), values.text("model_version")
     check_folder_name("model_name", model)
     check_folder_name("model_version", version)

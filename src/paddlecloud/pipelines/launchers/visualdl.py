@@ -12,12 +12,12 @@ from paddlecloud.pipelines.launchers.arguments import Values, boolean
 from paddlecloud.pipelines.launchers.completion import Completion
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import TASK_VOLUME, task_volume
-from paddlecloud.pipelines.launchers.step import DesiredObject, Step
+from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 from paddlecloud.visualdl import server
 from paddlecloud.visualdl.flags import EVERYWHERE, FlagError, Flags, check
 
 
-async def run(step: Step, values: Values) -> dict[str, str]:
+async def run(step: LauncherStep, values: Values) -> dict[str, str]:
     name, namespace, action = values.text("name"), values.text("namespace"), values.text("action")
     given = flags(values)
     claim, mount_path = values.text("pvc_name"), values.text("mount_path")
