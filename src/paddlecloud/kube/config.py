@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from paddlecloud.kube.credentials import Credential, ExecPlugin, Source, Static, TokenFile, bearer, contents
+from paddlecloud.kube.credentials import Credential, CredentialSource, ExecPlugin, Static, TokenFile, bearer, contents
 from paddlecloud.kube.errors import ConfigError, Unreachable
 from paddlecloud.kube.nearest import question
 
@@ -37,7 +37,7 @@ class Config:
     server_name: str | None = None  # checked in the certificate instead of the host of `server`
     proxy: str | None = None
     headers: Sequence[tuple[str, str]] = ()  # impersonation; a name may repeat
-    source: Source = field(default_factory=Static)
+    source: CredentialSource = field(default_factory=Static)
 
     def url(self, path: str, query: Mapping[str, str] | None = None) -> str:
         """The address of an API path; names in it are escaped here and nowhere else."""
@@ -219,7 +219,7 @@ def proxy_for(server: str, environ: Mapping[str, str]) -> str | None:
     return proxy or None
 
 
-def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], environ: Mapping[str, str]) -> Source:
+def _source(user: Mapping[str, Any], cluster: Mapping[str, Any], environ: Mapping[str, str]) -> CredentialSource:
     certificate, key = _material(user, "client-certificate"), _material(user, "client-key")
     if (certificate is None) != (key is None):
         raise ConfigError("the kubeconfig has a client certificate without its key, or the reverse")

@@ -56,7 +56,7 @@ def bearer(token: str) -> str:
     return f"Bearer {token}"
 
 
-class Source(Protocol):
+class CredentialSource(Protocol):
     def peek(self) -> Credential | None:
         """The credential in hand, or None when `fetch` must be called."""
 

@@ -17,7 +17,7 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.credentials import ANONYMOUS, Credential, Source
+from paddlecloud.kube.credentials import ANONYMOUS, Credential, CredentialSource
 from paddlecloud.kube.sockets import keep_alive
 from paddlecloud.kube.transport import JSON, USER_AGENT, Response, refusal
 
@@ -79,7 +79,7 @@ class HttpTransport:
         except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
             raise self._config.unreachable(error) from error
 
-    def acting_as(self, source: Source) -> HttpTransport:
+    def acting_as(self, source: CredentialSource) -> HttpTransport:
         """The same connections with credentials of another caller; only this transport is to be closed."""
         self._context(ANONYMOUS)  # made once: connections are shared by those who share it
         other = copy.copy(self)

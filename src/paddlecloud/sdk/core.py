@@ -22,7 +22,7 @@ from paddlecloud.sdk import claims, ownership, place, training
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.hub import AsyncModels
-from paddlecloud.sdk.manifest import Manifest, ManifestError, Source, is_job, read
+from paddlecloud.sdk.manifest import Manifest, ManifestError, ManifestSource, is_job, read
 from paddlecloud.sdk.members import Member
 from paddlecloud.sdk.serving import is_service
 
@@ -72,7 +72,7 @@ class AsyncClient:
 
     # Objects of any kind
 
-    async def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> AsyncHandle:
+    async def apply(self, source: ManifestSource, *, namespace: str | None = None, force: bool = False) -> AsyncHandle:
         """Make the server hold what one object says, by server-side apply: a path, YAML text, a dict, an object.
 
         `force` takes fields over from other owners instead of raising `kube.errors.Conflict`.
@@ -83,7 +83,7 @@ class AsyncClient:
         return await self._apply(found[0], namespace=namespace, force=force)
 
     async def apply_all(
-        self, source: Source, *, namespace: str | None = None, force: bool = False
+        self, source: ManifestSource, *, namespace: str | None = None, force: bool = False
     ) -> Objects[AsyncHandle]:
         """The same for any number of objects; namespaces and definitions go first."""
         return Objects([await self._apply(one, namespace=namespace, force=force) for one in read(source)])
@@ -254,7 +254,7 @@ class AsyncJobs:
         jobs = await self._client.api.list(PADDLEJOBS, namespace, limit=500)
         return training.next_name(training.stem(wanted.command), (str(one["metadata"]["name"]) for one in jobs.items))
 
-    async def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> AsyncJob:
+    async def apply(self, source: ManifestSource, *, namespace: str | None = None, force: bool = False) -> AsyncJob:
         """Like the client's `apply`, for a source that is a PaddleJob."""
         applied = await self._client.apply(source, namespace=namespace, force=force)
         if not isinstance(applied, AsyncJob):

@@ -20,7 +20,7 @@ from paddlecloud.sdk.checking import ArgumentError
 if TYPE_CHECKING:
     from paddlecloud.api.paddlejob import PaddleJobSpec, PaddleJobStatus
 
-Source = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Any
+ManifestSource = str | os.PathLike[str] | Mapping[str, Any] | Sequence[Any] | Any
 """What can be applied: the path of a YAML file, YAML text, a dict, a typed object, a Manifest, or a list of these."""
 
 
@@ -150,7 +150,7 @@ def _carry_over(raw: Any, before: Any, after: Any) -> Any:
     return kept
 
 
-def read(source: Source) -> list[Manifest]:
+def read(source: ManifestSource) -> list[Manifest]:
     """The objects of a source, in the order in which they can be applied. Raises `ManifestError`."""
     found = [manifest(body, where) for where, body in _bodies(source)]
     if not found:
@@ -176,7 +176,7 @@ def is_job(body: Mapping[str, Any]) -> bool:
     return body.get("kind") == PADDLEJOB.kind and str(body.get("apiVersion", "")).startswith(f"{PADDLEJOB.group}/")
 
 
-def _bodies(source: Source) -> Iterator[tuple[str, Any]]:
+def _bodies(source: ManifestSource) -> Iterator[tuple[str, Any]]:
     import msgspec
 
     if isinstance(source, Manifest):

@@ -15,7 +15,7 @@ from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
 from paddlecloud.sdk.hub import PathLike
-from paddlecloud.sdk.manifest import JobManifest, Manifest, Source
+from paddlecloud.sdk.manifest import JobManifest, Manifest, ManifestSource
 from paddlecloud.sdk.metrics import Metrics
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
@@ -187,7 +187,7 @@ class Jobs:
         )
         return Job(self._portal, self._portal.run(running))
 
-    def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Job:
+    def apply(self, source: ManifestSource, *, namespace: str | None = None, force: bool = False) -> Job:
         """Like the client's `apply`, for a source that is a PaddleJob."""
         return Job(self._portal, self._portal.run(self._core.apply(source, namespace=namespace, force=force)))
 
@@ -303,14 +303,16 @@ class Client:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.context} {self.config.server} namespace {self.namespace}>"
 
-    def apply(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Handle:
+    def apply(self, source: ManifestSource, *, namespace: str | None = None, force: bool = False) -> Handle:
         """Make the server hold what one object says, by server-side apply: a path, YAML text, a dict, an object.
 
         `force` takes fields over from other owners instead of raising `kube.errors.Conflict`.
         """
         return self._handle(self._portal.run(self._core.apply(source, namespace=namespace, force=force)))
 
-    def apply_all(self, source: Source, *, namespace: str | None = None, force: bool = False) -> Objects[Handle]:
+    def apply_all(
+        self, source: ManifestSource, *, namespace: str | None = None, force: bool = False
+    ) -> Objects[Handle]:
         """The same for any number of objects; namespaces and definitions go first."""
         applied = self._portal.run(self._core.apply_all(source, namespace=namespace, force=force))
         return Objects(self._handle(one) for one in applied)

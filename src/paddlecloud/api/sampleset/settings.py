@@ -8,7 +8,7 @@ import msgspec
 
 from paddlecloud.api.fields import SecretReference
 from paddlecloud.api.problems import encode
-from paddlecloud.api.sampleset.spec import CacheLevel, Csi, MountOptions, SampleSet, SampleSetSpec, Source
+from paddlecloud.api.sampleset.spec import CacheLevel, Csi, MountOptions, SampleSet, SampleSetSpec, SourceSpec
 
 
 class Secret(NamedTuple):
@@ -46,7 +46,7 @@ class Normalised(NamedTuple):
 def normalise(sample_set: SampleSet) -> Normalised:
     """The meaning of a set, and sentences for people about what was not taken literally."""
     spec = sample_set.spec or SampleSetSpec()
-    source = spec.source or Source()
+    source = spec.source or SourceSpec()
     csi = spec.csi or Csi()
     warnings: list[str] = []
     settings = SampleSetSettings(

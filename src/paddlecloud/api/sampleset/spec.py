@@ -50,7 +50,7 @@ SOURCE_IS_KEPT = Rule(
 """The controller holds a set whose source was changed before its status said that there is data of the former one."""
 
 
-class Source(Wire):
+class SourceSpec(Wire):
     """Where the data comes from."""
 
     uri: Annotated[
@@ -133,7 +133,7 @@ class SampleSetSpec(Wire):
             default=1,
         ),
     ] = None
-    source: Annotated[Source | None, doc("The data to import.")] = None
+    source: Annotated[SourceSpec | None, doc("The data to import.")] = None
     secret_ref: Annotated[
         SecretReference | None, doc("Secret of the JuiceFS file system. Fixed once the set is bound.")
     ] = None

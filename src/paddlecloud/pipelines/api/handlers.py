@@ -121,7 +121,7 @@ def _place(words: Vocabulary, caller: Caller, request: Request) -> tuple[str, st
     return at.own, at.namespace
 
 
-async def _wanted(words: Vocabulary, caller: Caller, body: Object) -> tuple[runs.Source, RunRequest]:
+async def _wanted(words: Vocabulary, caller: Caller, body: Object) -> tuple[runs.RunSource, RunRequest]:
     """What a run or a recurring run is made of, and in which namespace: that of its experiment, if it has one."""
     asked, experiment_id = words.run_in_body(body), words.experiment_in_body(body)
     if experiment_id:
@@ -140,11 +140,11 @@ async def _wanted(words: Vocabulary, caller: Caller, body: Object) -> tuple[runs
     )
 
 
-async def _source(words: Vocabulary, caller: Caller, asked: RunAsked) -> runs.Source:
+async def _source(words: Vocabulary, caller: Caller, asked: RunAsked) -> runs.RunSource:
     if asked.document is not None:
-        return runs.Source(library.of_document(asked.document, "pipeline_spec"))
+        return runs.RunSource(library.of_document(asked.document, "pipeline_spec"))
     if asked.manifest:
-        return runs.Source(await library.parsed(asked.manifest))
+        return runs.RunSource(await library.parsed(asked.manifest))
     if asked.version_id or asked.pipeline_id:
         return await runs.source_of_pipeline(caller, asked.pipeline_id, asked.version_id)
     raise Refused(400, words.NOTHING_TO_RUN)

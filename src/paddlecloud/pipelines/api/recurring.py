@@ -23,7 +23,13 @@ _AT_ONCE = 20
 
 
 async def create(
-    caller: Caller, source: runs.Source, request: RunRequest, *, trigger: Trigger, enabled: bool, max_concurrency: str
+    caller: Caller,
+    source: runs.RunSource,
+    request: RunRequest,
+    *,
+    trigger: Trigger,
+    enabled: bool,
+    max_concurrency: str,
 ) -> Object:
     if max_concurrency and (not max_concurrency.isdigit() or not 1 <= int(max_concurrency[:3]) <= MAX_CONCURRENCY):
         raise Refused(400, f"max_concurrency is {max_concurrency[:20]!r}; it must be from 1 to {MAX_CONCURRENCY}")

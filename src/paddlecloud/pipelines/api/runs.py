@@ -22,7 +22,7 @@ from paddlecloud.pipelines.runs.submission import RunRequest
 FIELDS = ("created_at", "name", "id", "description", "state", "storage_state", "scheduled_at")
 
 
-class Source(NamedTuple):
+class RunSource(NamedTuple):
     """What a run is made of: the package, and the pipeline and version that it was taken from, if any."""
 
     package: Package
@@ -44,7 +44,7 @@ def is_archived(workflow: Object) -> bool:
     return (workflow["metadata"].get("labels") or {}).get(names.STORAGE_STATE) == "ARCHIVED"
 
 
-async def create(caller: Caller, source: Source, request: RunRequest) -> Object:
+async def create(caller: Caller, source: RunSource, request: RunRequest) -> Object:
     """`request` names the namespace and, by its own id, the experiment."""
     wanted = await source.completed(caller, request._replace(run_id=caller.new_id()))
     workflow = await made_of(source.package, wanted, caller.suffix())
@@ -113,7 +113,7 @@ async def _patch(caller: Caller, workflow: Object, change: Object) -> None:
     await caller.client.patch(names.WORKFLOWS, meta["name"], change, namespace=meta["namespace"])
 
 
-async def source_of_pipeline(caller: Caller, pipeline_id: str, version_id: str) -> Source:
+async def source_of_pipeline(caller: Caller, pipeline_id: str, version_id: str) -> RunSource:
     """By a version's id, or by that of a pipeline, whose default version it is then."""
     if version_id:
         version = await library.find(caller, "version", version_id)
@@ -124,4 +124,4 @@ async def source_of_pipeline(caller: Caller, pipeline_id: str, version_id: str) 
             raise Refused(400, f"pipeline {pipeline_id!r} has no version; upload one")
         version = chosen
     package = await library.parsed(await library.content_of(caller, version))
-    return Source(package, version.parent_id, version.id)
+    return RunSource(package, version.parent_id, version.id)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.sources import Source, quoted
+from paddlecloud.pipelines.ir.sources import ValueSource, quoted
 
 LONGEST = 16 * 1024
 _TOKENS = re.compile(
@@ -26,7 +26,7 @@ _TOKENS = re.compile(
 _FUNCTIONS = {"int": "int", "double": "float", "string": "string"}
 
 
-def when_of(condition: str, inputs: Mapping[str, Source], path: str) -> str:
+def when_of(condition: str, inputs: Mapping[str, ValueSource], path: str) -> str:
     """The expression without its braces."""
     if len(condition) > LONGEST:
         raise InvalidPipeline(path, f"a condition has at most {LONGEST:,} characters")
@@ -45,7 +45,7 @@ def when_of(condition: str, inputs: Mapping[str, Source], path: str) -> str:
     return " ".join(made)
 
 
-def _code(match: re.Match[str], inputs: Mapping[str, Source], path: str) -> str:
+def _code(match: re.Match[str], inputs: Mapping[str, ValueSource], path: str) -> str:
     if name := match["name"]:
         if name not in inputs:
             raise InvalidPipeline(path, f"compares the input {name!r}, which the task does not have")

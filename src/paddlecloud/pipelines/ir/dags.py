@@ -21,7 +21,14 @@ from paddlecloud.pipelines.ir.outputs import Outputs
 from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, RetryPolicy, Task
 from paddlecloud.pipelines.ir.reader import Pipeline
 from paddlecloud.pipelines.ir.scope import ALWAYS, Inputs, Scope
-from paddlecloud.pipelines.ir.sources import SIMPLE_TYPES, Source, artifact_parameter, optional_variable, tag, variable
+from paddlecloud.pipelines.ir.sources import (
+    SIMPLE_TYPES,
+    ValueSource,
+    artifact_parameter,
+    optional_variable,
+    tag,
+    variable,
+)
 from paddlecloud.pipelines.ir.steps import StepTemplate
 from paddlecloud.pipelines.ir.values import json_of
 
@@ -215,7 +222,7 @@ class Templates:
             frozenset((task.artifact_iterator.item_input,)) if source is not None and source.imported else frozenset()
         )
 
-    def _items(self, task: Task, given: Inputs, path: str) -> Source:
+    def _items(self, task: Task, given: Inputs, path: str) -> ValueSource:
         if task.artifact_iterator is not None:
             name = task.artifact_iterator.items.input_artifact
             if name not in given.artifacts:
@@ -238,7 +245,7 @@ class Templates:
             found = None
         if not isinstance(found, list):
             raise InvalidPipeline(f"{path}.parameterIterator.items.raw", "must be a list in JSON")
-        return Source(kind="LIST", literal=json_of(found))
+        return ValueSource(kind="LIST", literal=json_of(found))
 
     def _loop(self, task_name: str, body: str, task: Task, component: Component, use: Use) -> str:
         """A template around the body: it has the limit of the loop, and its outputs are those of all iterations."""

@@ -15,7 +15,7 @@ from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Importer, Inp
 from paddlecloud.pipelines.ir.placeholders import Placeholder, parts
 from paddlecloud.pipelines.ir.sources import (
     ARTIFACT,
-    Source,
+    ValueSource,
     artifact_parameter,
     optional_variable,
     quoted,
@@ -39,8 +39,8 @@ _STATES = "{'Succeeded': 'SUCCEEDED', 'Skipped': 'SKIPPED', 'Omitted': 'CANCELLE
 class Inputs(msgspec.Struct, frozen=True):
     """What a task is given; inputs that are absent are left out."""
 
-    parameters: dict[str, Source]
-    artifacts: dict[str, Source]
+    parameters: dict[str, ValueSource]
+    artifacts: dict[str, ValueSource]
 
 
 class Scope:
@@ -62,7 +62,7 @@ class Scope:
         """With the defaults of the task's component. A required input that nobody gave is refused."""
         where = f"{self.path}.tasks.{name}.inputs"
         component = self._outputs.component_of(task)
-        found: dict[str, Source] = {}
+        found: dict[str, ValueSource] = {}
         constants = []
         for key, given in task.inputs.parameters.items():
             definition = component.input_definitions.parameters.get(key)
@@ -97,8 +97,8 @@ class Scope:
         return Inputs(found, artifacts)
 
     def parameter(
-        self, name: str, task: Task, given: InputParameter, kind: str, path: str, default: Source | None = None
-    ) -> Source | None:
+        self, name: str, task: Task, given: InputParameter, kind: str, path: str, default: ValueSource | None = None
+    ) -> ValueSource | None:
         """None where it is absent. An empty `kind` is that of the source."""
         if given.runtime_value is not None:
             return _constant(given, kind, {}, name, path)
@@ -112,9 +112,9 @@ class Scope:
             reference = f"tasks.{made.producer_task}.outputs.parameters.{made.output_parameter_key}"
             if task.trigger_policy.strategy == ALWAYS:
                 usual = default.expression() if default is not None else "''"
-                source = Source(kind=kind, code=f"{optional_variable(reference)} ?? {usual}")
+                source = ValueSource(kind=kind, code=f"{optional_variable(reference)} ?? {usual}")
             else:
-                source = Source(kind=kind, reference=reference)
+                source = ValueSource(kind=kind, reference=reference)
         else:
             wanted = given.component_input_parameter
             definition = self._component.input_definitions.parameters.get(wanted)
@@ -122,29 +122,29 @@ class Scope:
                 raise InvalidPipeline(path, f"there is no input {wanted[:60]!r}")
             if wanted in self._absent:
                 return None
-            source = Source(kind=kind or definition.parameter_type, reference=f"inputs.parameters.{wanted}")
+            source = ValueSource(kind=kind or definition.parameter_type, reference=f"inputs.parameters.{wanted}")
         if selector := given.parameter_expression_selector:
             return _selected(source, selector, kind, path)
         return source
 
-    def artifact(self, given: InputArtifact) -> Source | None:
+    def artifact(self, given: InputArtifact) -> ValueSource | None:
         if made := given.task_output_artifact:
             return self.made_artifact(made.producer_task, made.output_artifact_key)
         name = given.component_input_artifact
         if name in self._absent:
             return None
         reference = f"inputs.parameters.{artifact_parameter(name)}"
-        return Source(kind=ARTIFACT, reference=reference, imported=name in self._imported)
+        return ValueSource(kind=ARTIFACT, reference=reference, imported=name in self._imported)
 
-    def made_artifact(self, task: str, key: str) -> Source:
+    def made_artifact(self, task: str, key: str) -> ValueSource:
         producer = self._dag.tasks[task]
         if self._outputs.is_importer(producer):
             return self._import(task, producer)
         imported = self._outputs.may_be_imported(producer, key)
         reference = f"tasks.{task}.outputs.parameters.{artifact_parameter(key)}"
-        return Source(kind=ARTIFACT, reference=reference, imported=imported)
+        return ValueSource(kind=ARTIFACT, reference=reference, imported=imported)
 
-    def _import(self, name: str, task: Task) -> Source:
+    def _import(self, name: str, task: Task) -> ValueSource:
         """The reference of an imported artifact: its uri and metadata are known without a pod."""
         importer = self._importers[self._outputs.component_of(task).executor_label]
         given = self.inputs(name, task).parameters
@@ -157,7 +157,7 @@ class Scope:
                 )
             where = given[uri.runtime_parameter]
         else:
-            where = Source(kind="STRING", literal=text_of(uri.constant, "STRING", f"{path}.artifactUri"))
+            where = ValueSource(kind="STRING", literal=text_of(uri.constant, "STRING", f"{path}.artifactUri"))
         kind = {"schemaTitle": importer.type_schema.schema_title, "schemaVersion": importer.type_schema.schema_version}
         metadata = _inside_json(json_of(importer.metadata), given, name, path)
         pieces = [
@@ -167,18 +167,20 @@ class Scope:
             metadata,
             quoted("}"),
         ]
-        return Source(kind=ARTIFACT, code=" + ".join(pieces), imported=True)
+        return ValueSource(kind=ARTIFACT, code=" + ".join(pieces), imported=True)
 
 
-def _default(definition: Any) -> Source | None:
+def _default(definition: Any) -> ValueSource | None:
     value = definition.default_value if definition is not None else msgspec.UNSET
     if value is msgspec.UNSET or value is None:
         return None
     kind = definition.parameter_type
-    return Source(kind=kind, literal=text_of(value, kind, "defaultValue"))
+    return ValueSource(kind=kind, literal=text_of(value, kind, "defaultValue"))
 
 
-def _constant(given: InputParameter, kind: str, inputs: Mapping[str, Source], task: str, path: str) -> Source | None:
+def _constant(
+    given: InputParameter, kind: str, inputs: Mapping[str, ValueSource], task: str, path: str
+) -> ValueSource | None:
     runtime = given.runtime_value
     value = runtime.constant if runtime is not None else None
     if value is msgspec.UNSET or value is None:
@@ -190,13 +192,13 @@ def _constant(given: InputParameter, kind: str, inputs: Mapping[str, Source], ta
     kind = kind or _kind_of_constant(value)
     text = text_of(value, kind, f"{path}.runtimeValue.constant")
     if "{{$" not in text:
-        return Source(kind=kind, literal=text)
+        return ValueSource(kind=kind, literal=text)
     if kind != "STRING":
-        return Source(kind=kind, code=_inside_json(text, inputs, task, path))
-    return Source(kind=kind, code=" + ".join(_piece(each, inputs, task, path) for each in parts(text)))
+        return ValueSource(kind=kind, code=_inside_json(text, inputs, task, path))
+    return ValueSource(kind=kind, code=" + ".join(_piece(each, inputs, task, path) for each in parts(text)))
 
 
-def _inside_json(text: str, inputs: Mapping[str, Source], task: str, path: str) -> str:
+def _inside_json(text: str, inputs: Mapping[str, ValueSource], task: str, path: str) -> str:
     """JSON whose strings hold placeholders: values are put there as the inside of JSON strings."""
     made = []
     for each in parts(text):
@@ -205,7 +207,7 @@ def _inside_json(text: str, inputs: Mapping[str, Source], task: str, path: str) 
     return " + ".join(made)
 
 
-def _piece(part: str | Placeholder, inputs: Mapping[str, Source], task: str, path: str) -> str:
+def _piece(part: str | Placeholder, inputs: Mapping[str, ValueSource], task: str, path: str) -> str:
     if isinstance(part, str):
         return quoted(part)
     if part.side == "inputs" and part.what == "parameters" and not part.field:
@@ -227,17 +229,17 @@ def _kind_of_constant(value: Any) -> str:
     return "STRING" if isinstance(value, str) else "LIST" if isinstance(value, list) else "STRUCT"
 
 
-def _selected(source: Source, selector: str, kind: str, path: str) -> Source:
+def _selected(source: ValueSource, selector: str, kind: str, path: str) -> ValueSource:
     match = _SELECTOR.fullmatch(selector)
     if match is None:
         raise InvalidPipeline(f"{path}.parameterExpressionSelector", f"{selector[:60]!r} is not carried out")
     keys = re.findall(r"""\[(\d+|"[^"]*"|'[^']*')\]""", match[1])
     chosen = "".join(f"[{key}]" if key.isdigit() else f"[{quoted(json.loads(json.dumps(key[1:-1])))}]" for key in keys)
     code = f"fromJSON({source.expression()}){chosen}"
-    return Source(kind=kind or "STRING", code=code if kind in ("", "STRING") else f"toJson({code})")
+    return ValueSource(kind=kind or "STRING", code=code if kind in ("", "STRING") else f"toJson({code})")
 
 
-def _final_status(producer: str) -> Source:
+def _final_status(producer: str) -> ValueSource:
     """A PipelineTaskFinalStatus. Argo does not say in a variable why a task failed; the log of its pod does."""
     status = variable(f"tasks.{producer}.status")
     state = f"({_STATES}[{status}] ?? 'FAILED')"
@@ -247,4 +249,4 @@ def _final_status(producer: str) -> Source:
         f"'pipelineTaskName': {quoted(producer)}, 'error': {{'code': {status} in ['Failed', 'Error'] ? 9 : 0, "
         f"'message': {message}}} }})"
     )
-    return Source(kind="STRUCT", code=code)
+    return ValueSource(kind="STRUCT", code=code)

@@ -16,7 +16,7 @@ ARTIFACT = "ARTIFACT"
 _BRACES = re.compile(r"\{(?=\{)|\}(?=\})")
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class ValueSource(msgspec.Struct, frozen=True, kw_only=True):
     """One of `literal`, `reference` (a variable of Argo) and `expression` is there. `kind` is the type of the value."""
 
     kind: str

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paddlecloud.local.workflow.expressions.evaluation import evaluate
 from paddlecloud.pipelines.ir import InvalidPipeline
 from paddlecloud.pipelines.ir.conditions import when_of
-from paddlecloud.pipelines.ir.sources import Source
+from paddlecloud.pipelines.ir.sources import ValueSource
 from paddlecloud.pipelines.ir.values import text_of
 
 SIGNS = {
@@ -21,7 +21,7 @@ SIGNS = {
 
 
 def judged(condition: str, **values: tuple[Any, str]) -> Any:
-    inputs = {name: Source(kind=kind, reference=f"inputs.parameters.{name}") for name, (_, kind) in values.items()}
+    inputs = {name: ValueSource(kind=kind, reference=f"inputs.parameters.{name}") for name, (_, kind) in values.items()}
     variables = {"inputs": {"parameters": {name: text_of(value, kind, name) for name, (value, kind) in values.items()}}}
     return evaluate(when_of(condition, inputs, "condition"), variables)
 
@@ -73,6 +73,8 @@ def test_conditions_as_kfp_joins_them(condition: str, verdict: bool) -> None:
 def test_what_kfp_does_not_write_is_refused(condition: str) -> None:
     with pytest.raises(InvalidPipeline) as refused:
         when_of(
-            condition, {"n": Source(kind="NUMBER_INTEGER", literal="1")}, "root.dag.tasks.a.triggerPolicy.condition"
+            condition,
+            {"n": ValueSource(kind="NUMBER_INTEGER", literal="1")},
+            "root.dag.tasks.a.triggerPolicy.condition",
         )
     assert refused.value.path == "root.dag.tasks.a.triggerPolicy.condition"

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paddlecloud.local.workflow.variables import substitute_text
-from paddlecloud.pipelines.ir.sources import Source, literal_text, optional_variable, quoted, tag
+from paddlecloud.pipelines.ir.sources import ValueSource, literal_text, optional_variable, quoted, tag
 
 TEXTS = st.text(alphabet=st.one_of(st.sampled_from("{}'\"\\\n\t$= a"), st.characters(exclude_categories=["Cs"])))
 
@@ -17,7 +17,7 @@ TEXTS = st.text(alphabet=st.one_of(st.sampled_from("{}'\"\\\n\t$= a"), st.charac
 @example("{{{{=x}}}}")
 @example("}}{{")
 def test_a_literal_comes_out_as_it_went_in(text: str) -> None:
-    made = Source(kind="STRING", literal=text).argument()
+    made = ValueSource(kind="STRING", literal=text).argument()
     assert substitute_text(made, {"workflow.name": "other"}, lenient=True) == text
     assert made == literal_text(text)
 
