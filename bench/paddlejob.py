@@ -40,13 +40,13 @@ NAME = "bench.paddlecloud.org/controller"
 
 CONTROLLER = f"""
 import asyncio
-from paddlecloud.controllers.paddlejob import Options, PaddleJobController
+from paddlecloud.controllers.paddlejob import JobOptions, PaddleJobController
 from paddlecloud.kube import config, garbage
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.http import HttpTransport
 garbage.collect_seldom()
 client = Client(HttpTransport(config.load(), user_agent="bench-controller"))
-asyncio.run(PaddleJobController(client, options=Options(controller_name={NAME!r})).run())
+asyncio.run(PaddleJobController(client, options=JobOptions(controller_name={NAME!r})).run())
 """
 
 

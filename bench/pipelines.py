@@ -114,7 +114,7 @@ def _beside_the_backend(file: Path) -> Iterator[Claim]:
 def _translated(client: Client, file: Path, text: str, namespace: str) -> Run:
     """Ours: the file as a Workflow."""
     name = f"ten-steps-{uuid.uuid4().hex[:8]}"
-    workflow = ir.translate(file.read_bytes(), {"text": text}, name, ir.Options())
+    workflow = ir.translate(file.read_bytes(), {"text": text}, name, ir.PipelineOptions())
     drive(client.create(WORKFLOWS, workflow, namespace=namespace))
     return _finished(client, namespace, field_selector=f"metadata.name={name}")
 

@@ -15,7 +15,7 @@ from harness import eventually
 from paddlecloud.api import KINDS, crd, knative
 from paddlecloud.controllers import engines
 from paddlecloud.controllers import paddleservice as serving
-from paddlecloud.controllers.paddlejob import Options, PaddleJobController
+from paddlecloud.controllers.paddlejob import JobOptions, PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
@@ -81,7 +81,7 @@ async def world(tmp_path: Path, clock: FakeClock) -> AsyncIterator[EngineCluster
     client = platform.client(user_agent="test")
 
     def job(served: engines.Served) -> Service:
-        return PaddleJobController(client, options=Options(), served=served, clock=clock).run
+        return PaddleJobController(client, options=JobOptions(), served=served, clock=clock).run
 
     def service(served: engines.Served) -> Service:
         return serving.PaddleServiceController(client, served=served, clock=clock).run

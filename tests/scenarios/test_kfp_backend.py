@@ -190,7 +190,7 @@ def test_a_file_gives_there_what_it_gives_when_we_translate_it(
 
 def _translated(shell: Run, file: Path, arguments: dict[str, Any], name: str) -> dict[str, list[dict[str, str]]]:
     """Of each task what it gave, in each iteration of a loop, when Argo runs our translation of the file."""
-    workflow = ir.translate(file.read_bytes(), arguments, name, ir.Options(cache=False))
+    workflow = ir.translate(file.read_bytes(), arguments, name, ir.PipelineOptions(cache=False))
     workflow["spec"]["serviceAccountName"] = ACCOUNT
     shell("create", "-f", "-", input=json.dumps(workflow))
     status = until(

@@ -44,11 +44,11 @@ def python_image(server: Target) -> None:
 
 def run(kubectl: Kubectl, pipeline: str, **parameters: Any) -> dict[str, Any]:
     """The status of a workflow that is over."""
-    return run_as(pipeline.replace("_", "-"), kubectl, pipeline, parameters, ir.Options())
+    return run_as(pipeline.replace("_", "-"), kubectl, pipeline, parameters, ir.PipelineOptions())
 
 
 def run_as(
-    name: str, kubectl: Kubectl, pipeline: str, parameters: dict[str, Any], options: ir.Options
+    name: str, kubectl: Kubectl, pipeline: str, parameters: dict[str, Any], options: ir.PipelineOptions
 ) -> dict[str, Any]:
     workflow = ir.translate((GOLDEN / f"{pipeline}.yaml").read_bytes(), parameters, name, options)
     kubectl("create", "-f", "-", input=json.dumps(workflow))
@@ -248,13 +248,13 @@ class TestPythonComponents:
             assert "No matching distribution found for six" in log(kubectl, status, "add")
 
     def test_a_step_is_answered_from_an_earlier_run_if_its_content_is_the_same(self, kubectl: Kubectl) -> None:
-        first = run_as("first", kubectl, "python_steps", {"a": 1.0, "n": 2}, ir.Options())
-        again = run_as("again", kubectl, "python_steps", {"a": 1.0, "n": 2}, ir.Options())
+        first = run_as("first", kubectl, "python_steps", {"a": 1.0, "n": 2}, ir.PipelineOptions())
+        again = run_as("again", kubectl, "python_steps", {"a": 1.0, "n": 2}, ir.PipelineOptions())
         assert (first["phase"], again["phase"]) == ("Succeeded", "Succeeded"), again
         assert outputs(again, "judge") == outputs(first, "judge")
         assert all(hit for _, hit in cache_hits(again))
         # another total, so another model; the facts are the same
-        other = run_as("other", kubectl, "python_steps", {"a": 2.0, "n": 2}, ir.Options())
+        other = run_as("other", kubectl, "python_steps", {"a": 2.0, "n": 2}, ir.PipelineOptions())
         assert dict(cache_hits(other)) == {"add": False, "several": True, "fit": False, "fit-2": True, "judge": False}
         assert outputs(other, "judge")["Output"] == "4,10"
 

@@ -25,13 +25,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.controllers import engines, paddleservice
-from paddlecloud.controllers.paddlejob import ListenAddress, PaddleJobController
-from paddlecloud.controllers.paddlejob import Options as JobOptions
+from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
-from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
-from paddlecloud.controllers.sampledata.sampleset import SampleSetController
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
 from paddlecloud.kube import config, garbage, logs
 from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.client import Client

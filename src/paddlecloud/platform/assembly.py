@@ -18,12 +18,11 @@ from typing import Protocol
 
 from paddlecloud.cache.retained import SetFolders
 from paddlecloud.controllers.node_folders import NodeFolders
-from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
+from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
-from paddlecloud.controllers.sampledata.sampleset import Options as SampleSetOptions
-from paddlecloud.controllers.sampledata.sampleset import SampleSetController
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
 from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PADDLEJOBS
@@ -119,7 +118,7 @@ class EmbeddedPlatform:
         usual = own_folders(Path.home().resolve(), started_in.resolve())
         caches = NodeFolders.for_caches(os.environ, *usual, closed=closed)
         reading = NodeFolders.for_reading(os.environ, *usual, *_SHARED_FOLDERS, closed=closed)
-        for_jobs = Options(
+        for_jobs = JobOptions(
             python_path=str(library.folder(default_cache())), hosts_files=False, caches=caches, local_root=sets
         )
         for_sets = replace(

@@ -43,7 +43,7 @@ class PlatformFailed(Exception):
         self.cause = cause
 
 
-class Options(NamedTuple):
+class StartOptions(NamedTuple):
     """How a platform is started. None leaves things as they were when the directory was last used."""
 
     port: int | None = None
@@ -83,7 +83,7 @@ def no_report(text: str) -> None:
     """For callers that need no progress."""
 
 
-def start(data: Path, options: Options, *, report: Report = no_report) -> Started:
+def start(data: Path, options: StartOptions, *, report: Report = no_report) -> Started:
     """Start the platform of this directory and wait until it is ready. One that already runs there is used.
 
     Raises `PlatformFailed`.
@@ -107,7 +107,7 @@ def start(data: Path, options: Options, *, report: Report = no_report) -> Starte
     return Started(found, new, written, seconds)
 
 
-def _check_running(found: Endpoint, data: Path, options: Options) -> None:
+def _check_running(found: Endpoint, data: Path, options: StartOptions) -> None:
     if options.port not in (None, 0, found.port):
         raise PlatformFailed(
             f"a platform already runs on {data}, at port {found.port}",
@@ -125,7 +125,7 @@ def _check_running(found: Endpoint, data: Path, options: Options) -> None:
         )
 
 
-def _start_daemon(data: Path, options: Options, report: Report) -> int:
+def _start_daemon(data: Path, options: StartOptions, report: Report) -> int:
     """The port that it listens on."""
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -164,7 +164,7 @@ def _start_daemon(data: Path, options: Options, report: Report) -> int:
     return port
 
 
-def _command(data: Path, port: int, ready: int, options: Options) -> list[str]:
+def _command(data: Path, port: int, ready: int, options: StartOptions) -> list[str]:
     command = [sys.executable, "-m", endpoint.DAEMON, "--data", str(data), "--port", str(port)]
     command += ["--ready-fd", str(ready), "--started-in", os.getcwd()]
     command += ["--nodes", str(options.nodes)] if options.nodes is not None else []

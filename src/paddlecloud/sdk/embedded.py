@@ -56,7 +56,7 @@ def embedded(
     """
     folder = Path(tempfile.mkdtemp(prefix="paddlecloud-") if data is None else data).expanduser().resolve()
     try:
-        started = lifecycle.start(folder, lifecycle.Options(nodes=nodes))
+        started = lifecycle.start(folder, lifecycle.StartOptions(nodes=nodes))
     except BaseException:
         if data is None:
             shutil.rmtree(folder, ignore_errors=True)

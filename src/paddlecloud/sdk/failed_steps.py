@@ -15,7 +15,7 @@ from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import states
-from paddlecloud.sdk.logs import Options, merged
+from paddlecloud.sdk.logs import LogOptions, merged
 from paddlecloud.sdk.members import Member, lives_of
 
 LAST_LINES = 10
@@ -39,7 +39,7 @@ async def failure_of(client: Client, workflow: Object) -> Failure:
         if node is None:
             return Failure(why)
         found = [one for one in await lives_of(client, workflow) if _node(one) == node["id"] and has_log(one)]
-        async with aclosing(merged(client, found[-1:], Options(tail=LAST_LINES))) as lines:
+        async with aclosing(merged(client, found[-1:], LogOptions(tail=LAST_LINES))) as lines:
             output = tuple([line.text async for line in lines])
     except ApiError:
         return Failure(why)  # its log is gone or may not be read: Argo's message is all there is

@@ -19,7 +19,7 @@ from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
 from paddlecloud.kube.resource import PODS, Object, Resource
-from paddlecloud.sdk.logs import Line, Options, read
+from paddlecloud.sdk.logs import Line, LogOptions, read
 from paddlecloud.sdk.members import Member, in_order, member, members_of, watch_selector
 from paddlecloud.sdk.outcome import ending
 from paddlecloud.sdk.place import ObjectRef
@@ -82,7 +82,7 @@ class _Tail:
 
 
 class Follower:
-    def __init__(self, client: Client, place: ObjectRef, choose: Choose, options: Options, tasks: Tasks) -> None:
+    def __init__(self, client: Client, place: ObjectRef, choose: Choose, options: LogOptions, tasks: Tasks) -> None:
         self._client = client
         self._place = place
         self._choose = choose

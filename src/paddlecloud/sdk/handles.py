@@ -15,7 +15,7 @@ from paddlecloud.kube.errors import NotFound, conflict, not_found
 from paddlecloud.kube.resource import EVENTS, PODS, Object, Resource
 from paddlecloud.sdk import members
 from paddlecloud.sdk.checking import checked
-from paddlecloud.sdk.logs import Line, Options, merged
+from paddlecloud.sdk.logs import Line, LogOptions, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.metrics import Metrics
 from paddlecloud.sdk.metrics import read as read_metrics
@@ -184,7 +184,7 @@ class AsyncHandle(Manifest):
         """Lines of all its pods, or of these ranks of its workers, merged by time; `follow` goes on until it ends.
         Raises `kube.errors.NotFound` for ranks that it cannot have."""
         wanted = None if ranks is None else frozenset(ranks)
-        options = Options(tail=tail, since=since, previous=previous, container=container)
+        options = LogOptions(tail=tail, since=since, previous=previous, container=container)
 
         def choose(found: Sequence[members.Member]) -> Sequence[members.Member]:
             return members.choose(found, ranks=wanted, everything=wanted is None)

@@ -23,7 +23,7 @@ class Line(NamedTuple):
     text: str
 
 
-class Options(NamedTuple):
+class LogOptions(NamedTuple):
     tail: int | None = None
     since: float | None = None
     previous: bool = False
@@ -31,7 +31,7 @@ class Options(NamedTuple):
 
 
 async def read(
-    client: Client, member: Member, options: Options, *, follow: bool = False, after: str = ""
+    client: Client, member: Member, options: LogOptions, *, follow: bool = False, after: str = ""
 ) -> AsyncGenerator[Line, None]:
     """Lines as they come. `after` resumes: the server filters by whole seconds, the rest is filtered here."""
     meta = member.pod["metadata"]
@@ -54,7 +54,7 @@ async def read(
         await lines.aclose()
 
 
-async def merged(client: Client, members: Sequence[Member], options: Options) -> AsyncGenerator[Line, None]:
+async def merged(client: Client, members: Sequence[Member], options: LogOptions) -> AsyncGenerator[Line, None]:
     """All lines there are now, ordered by time; lines of equal time keep the order of the members.
 
     `tail` counts the lines of a rank over all its runs.
@@ -76,7 +76,7 @@ async def merged(client: Client, members: Sequence[Member], options: Options) ->
         yield read[number]
 
 
-async def _merged(client: Client, members: Sequence[Member], options: Options) -> AsyncGenerator[Line, None]:
+async def _merged(client: Client, members: Sequence[Member], options: LogOptions) -> AsyncGenerator[Line, None]:
     import heapq
 
     readers = [read(client, member, options) for member in members]
@@ -122,7 +122,7 @@ def _to_utc(time: str) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S") + rest[:split] + "Z"
 
 
-def _query(member: Member, options: Options, *, follow: bool, after: str) -> dict[str, str]:
+def _query(member: Member, options: LogOptions, *, follow: bool, after: str) -> dict[str, str]:
     query = {"timestamps": "true", "container": member.container(options.container)}
     if not query["container"]:
         del query["container"]

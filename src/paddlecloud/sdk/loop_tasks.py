@@ -8,7 +8,7 @@ from typing import Any
 
 from paddlecloud.kube.client import Client
 from paddlecloud.sdk.following import Choose, Follower, Item
-from paddlecloud.sdk.logs import Line, Options
+from paddlecloud.sdk.logs import Line, LogOptions
 from paddlecloud.sdk.place import ObjectRef
 
 BUFFER = 1000
@@ -44,7 +44,7 @@ class LoopTasks:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-async def follow(client: Client, place: ObjectRef, choose: Choose, options: Options) -> AsyncGenerator[Line, None]:
+async def follow(client: Client, place: ObjectRef, choose: Choose, options: LogOptions) -> AsyncGenerator[Line, None]:
     """Every line of the chosen pods until the object has ended or is gone."""
     lines = Follower(client, place, choose, options, LoopTasks()).lines()
     try:

@@ -9,18 +9,16 @@ from typing import Any
 import pytest
 
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.paddlejob import Options as JobOptions
-from paddlecloud.controllers.paddlejob import PaddleJobController
+from paddlecloud.controllers.paddlejob import JobOptions, PaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
-from paddlecloud.controllers.sampledata.sampleset import Options as SetOptions
-from paddlecloud.controllers.sampledata.sampleset import SampleSetController
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
 from paddlecloud.local.control_plane import ControlPlane
 
 CONTROLLERS: dict[Callable[..., Operator[Any, Any]], dict[str, object]] = {
     PaddleJobController: {"options": JobOptions()},
-    SampleSetController: {"options": SetOptions()},
-    SampleJobController: {"options": SetOptions()},
+    SampleSetController: {"options": SampleSetOptions()},
+    SampleJobController: {"options": SampleSetOptions()},
     PaddleServiceController: {},
 }
 

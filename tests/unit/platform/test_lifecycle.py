@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.platform import lifecycle
-from paddlecloud.platform.lifecycle import Options, PlatformFailed
+from paddlecloud.platform.lifecycle import PlatformFailed, StartOptions
 
 
 @pytest.mark.parametrize("nodes", [-1, 0, 65])
 def test_given_a_number_of_nodes_out_of_range_when_started_then_nothing_is_made(tmp_path: Path, nodes: int) -> None:
     with pytest.raises(PlatformFailed, match="1 to 64 nodes") as refused:
-        lifecycle.start(tmp_path / "data", Options(nodes=nodes))
+        lifecycle.start(tmp_path / "data", StartOptions(nodes=nodes))
     assert refused.value.cause == "usage"
     assert not (tmp_path / "data").exists()
 

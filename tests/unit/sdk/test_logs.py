@@ -9,7 +9,7 @@ import pytest
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.stdlib import drive_iter
 from paddlecloud.kube.transport import JSON, Response
-from paddlecloud.sdk.logs import Options, merged, order, read
+from paddlecloud.sdk.logs import LogOptions, merged, order, read
 from paddlecloud.sdk.members import Member, member
 
 
@@ -64,7 +64,7 @@ def test_lines_of_several_pods_come_in_order() -> None:
             c=[],
         )
     )
-    lines = list(drive_iter(merged(client, [member(pod(name)) for name in "abc"], Options())))
+    lines = list(drive_iter(merged(client, [member(pod(name)) for name in "abc"], LogOptions())))
     assert [line.text for line in lines] == ["a1", "b1", "b2", "a2", "b3"]
 
 
@@ -75,18 +75,18 @@ def test_the_last_lines_of_a_rank_are_counted_over_all_its_runs() -> None:
     }
     ranks = {"first": 0, "second": 0, "other": 1}
     found = [Member(pod(name), "worker", rank) for name, rank in ranks.items()]
-    lines = drive_iter(merged(Client(Logs(**lives)), found, Options(tail=2)))
+    lines = drive_iter(merged(Client(Logs(**lives)), found, LogOptions(tail=2)))
     assert [line.text for line in lines] == ["other1", "second3", "second4", "other9"]
 
 
 def test_a_reader_that_resumes_repeats_nothing() -> None:
     logs = Logs(a=["2026-01-01T00:00:01.1Z one", "2026-01-01T00:00:01.11Z two", "2026-01-01T00:00:02Z three"])
-    lines = drive_iter(read(Client(logs), member(pod("a")), Options(tail=5), after="2026-01-01T00:00:01.1Z"))
+    lines = drive_iter(read(Client(logs), member(pod("a")), LogOptions(tail=5), after="2026-01-01T00:00:01.1Z"))
     assert [line.text for line in lines] == ["two", "three"]
     assert logs.queries[0]["sinceTime"] == "2026-01-01T00:00:01Z"
     assert "tailLines" not in logs.queries[0], "what was asked for in the beginning does not hold for the rest"
 
 
 def test_lines_without_times_are_kept() -> None:
-    lines = drive_iter(read(Client(Logs(a=["plain text", "2026-01-01T00:00:02Z x"])), member(pod("a")), Options()))
+    lines = drive_iter(read(Client(Logs(a=["plain text", "2026-01-01T00:00:02Z x"])), member(pod("a")), LogOptions()))
     assert [(line.time, line.text) for line in lines] == [("", "plain text"), ("2026-01-01T00:00:02Z", "x")]

@@ -127,7 +127,7 @@ def _follow(session: Session, done: list[Applied]) -> int:
     from paddlecloud.cli.objects.outcome import FINISHING
     from paddlecloud.cli.render.follow import Printer
     from paddlecloud.cli.render.log_lines import Writer
-    from paddlecloud.sdk.logs import Options
+    from paddlecloud.sdk.logs import LogOptions
 
     jobs = [applied for applied in done if applied.after["kind"] in (*FINISHING, "Pod")]
     if len(jobs) != 1:
@@ -135,7 +135,7 @@ def _follow(session: Session, done: list[Applied]) -> int:
             f"--logs follows one job, not {len(jobs)}", why="all of it was applied", next="pdc logs -f JOB"
         )
     writer = Writer(session, as_json=session.args.output == "json")
-    return Printer(session, jobs[0].place, writer, Options()).run(jobs[0].after)
+    return Printer(session, jobs[0].place, writer, LogOptions()).run(jobs[0].after)
 
 
 def _wait(session: Session, done: list[Applied]) -> int:

@@ -19,7 +19,7 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
-from paddlecloud.sdk.logs import Options, merged
+from paddlecloud.sdk.logs import LogOptions, merged
 
 SERVICE = "PaddleService"
 WITHOUT_RANKS = (SERVICE, "Workflow")
@@ -45,7 +45,7 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", "json"))
-    options = Options(tail=args.tail, since=args.since, previous=args.previous, container=args.container)
+    options = LogOptions(tail=args.tail, since=args.since, previous=args.previous, container=args.container)
     if args.rank is not None:
         members.parse_ranks(args.rank)
     hints: dict[str, str] = {}

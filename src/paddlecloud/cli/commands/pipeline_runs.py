@@ -111,7 +111,7 @@ def run_show(session: Session, args: argparse.Namespace) -> int:
 def run_logs(session: Session, args: argparse.Namespace) -> int:
     from paddlecloud.cli.render.log_lines import Writer
     from paddlecloud.sdk.failed_steps import has_log
-    from paddlecloud.sdk.logs import Options, merged
+    from paddlecloud.sdk.logs import LogOptions, merged
 
     fmt = output.parse_format(args.output, ("", "json"))
     args.rank, args.all_ranks = None, True  # a workflow's pods are steps, not ranks
@@ -119,7 +119,7 @@ def run_logs(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"read the logs of {_asked(args)}"):
         workflow = find_run(session, _word(args))
         place = ObjectRef(names.WORKFLOWS, workflow["metadata"]["name"], session.namespace)
-        options = Options(tail=args.tail)
+        options = LogOptions(tail=args.tail)
         writer = Writer(session, as_json=fmt.name == "json", options=options)
         ended = outcome.finished(workflow) if args.follow else None
         if args.follow and ended is None:

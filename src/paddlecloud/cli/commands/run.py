@@ -199,13 +199,13 @@ def _show(session: Session, obj: Object, fmt: output.Format) -> int:
 def _follow(session: Session, created: Object, fmt: output.Format) -> int:
     from paddlecloud.cli.render.follow import Printer
     from paddlecloud.cli.render.log_lines import Writer
-    from paddlecloud.sdk.logs import Options
+    from paddlecloud.sdk.logs import LogOptions
 
     session.note(f"{output.name_of(created)} created")
     sys.stderr.flush()
     writer = Writer(session, as_json=fmt.name == "json")
     with attempting(f"follow {output.name_of(created)}"):
-        return Printer(session, of_object(PADDLEJOBS, created), writer, Options()).run(created)
+        return Printer(session, of_object(PADDLEJOBS, created), writer, LogOptions()).run(created)
 
 
 # Values of flags

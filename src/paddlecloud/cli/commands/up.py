@@ -82,7 +82,7 @@ def _format(args: argparse.Namespace) -> output.Format:
 def run_up(session: Session, args: argparse.Namespace) -> int:
     _format(args)
     data = _data(args)
-    options = lifecycle.Options(
+    options = lifecycle.StartOptions(
         port=args.port,
         nodes=args.nodes,
         simulated=args.simulated,

@@ -25,7 +25,7 @@ from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, Object
 from paddlecloud.sdk.following import Follower
-from paddlecloud.sdk.logs import Line, Options
+from paddlecloud.sdk.logs import Line, LogOptions
 
 FIRST_NEWS, NEXT_NEWS, NEXT_LIVE = 2.0, 5.0, 1.0
 NEXT_PROGRESS = 30.0
@@ -46,7 +46,7 @@ class Printer:
         session: Session,
         place: ObjectRef,
         writer: Writer,
-        options: Options,
+        options: LogOptions,
         *,
         only: Callable[[Member], bool] = lambda one: True,
     ) -> None:

@@ -9,7 +9,7 @@ from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import SCHEMA, Session
 from paddlecloud.local.images import stand_in
-from paddlecloud.sdk.logs import Line, Options
+from paddlecloud.sdk.logs import Line, LogOptions
 
 PALETTE = ("cyan", "green", "magenta", "yellow", "blue", "red")
 
@@ -22,7 +22,7 @@ class Writer:
     unless only some lines are asked for (`--tail`, `--since`): then it may have written others.
     """
 
-    def __init__(self, session: Session, *, as_json: bool, options: Options | None = None) -> None:
+    def __init__(self, session: Session, *, as_json: bool, options: LogOptions | None = None) -> None:
         self._session = session
         self._json = as_json
         self._all_lines = options is None or (options.tail is None and options.since is None)

@@ -4,9 +4,9 @@
 """
 
 from paddlecloud.controllers.paddlejob.controller import PaddleJobController
-from paddlecloud.controllers.paddlejob.decision.case import Options
+from paddlecloud.controllers.paddlejob.decision.case import JobOptions
 from paddlecloud.controllers.paddlejob.decision.decide import decide
 from paddlecloud.controllers.paddlejob.observe import Observed, view
 from paddlecloud.controllers.paddlejob.reports.listener import ListenAddress
 
-__all__ = ["ListenAddress", "Observed", "Options", "PaddleJobController", "decide", "view"]
+__all__ = ["JobOptions", "ListenAddress", "Observed", "PaddleJobController", "decide", "view"]

@@ -17,7 +17,7 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.caches import GANGS, Caches, block
 from paddlecloud.controllers.paddlejob.decision import gang_formation, last_valid_spec, refusal
-from paddlecloud.controllers.paddlejob.decision.case import Options
+from paddlecloud.controllers.paddlejob.decision.case import JobOptions
 from paddlecloud.controllers.paddlejob.decision.decide import decide
 from paddlecloud.controllers.paddlejob.failure import mount_events
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
@@ -82,7 +82,7 @@ class PaddleJobController(Operator[Observed, Plan]):
         self,
         client: Client,
         *,
-        options: Options,
+        options: JobOptions,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 8,

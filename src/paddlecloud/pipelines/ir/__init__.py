@@ -5,14 +5,14 @@
 """
 
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.reader import Pipeline, read, read_documents
 from paddlecloud.pipelines.ir.workflow import argument_of, translate, workflow_of
 
 __all__ = [
     "InvalidPipeline",
-    "Options",
     "Pipeline",
+    "PipelineOptions",
     "argument_of",
     "read",
     "read_documents",

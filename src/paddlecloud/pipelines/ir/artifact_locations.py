@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.pipeline_spec import ArtifactType, InputArtifactDefinition, OutputArtifactDefinition
 from paddlecloud.pipelines.ir.sources import artifact_parameter, tag, variable
 from paddlecloud.pipelines.ir.values import json_of
@@ -29,17 +29,17 @@ def output_path(name: str) -> str:
     return f"{OUTPUTS}/{name}"
 
 
-def key_of(step: str, name: str, options: Options) -> str:
+def key_of(step: str, name: str, options: PipelineOptions) -> str:
     """One for each attempt of a step: a retry never writes over what the attempt before may have left. What the
     iterations of a loop write lies in one folder, which is how a list of artifacts is delivered."""
     return f"{options.prefix}/{{{{workflow.namespace}}}}/{{{{workflow.name}}}}/{step}/{name}/{{{{pod.name}}}}"
 
 
-def uri_of(key: str, options: Options) -> str:
+def uri_of(key: str, options: PipelineOptions) -> str:
     return f"{options.store}://{options.bucket}/{key}"
 
 
-def input_artifact(name: str, definition: InputArtifactDefinition, options: Options) -> dict[str, Any]:
+def input_artifact(name: str, definition: InputArtifactDefinition, options: PipelineOptions) -> dict[str, Any]:
     """For Argo; of a list, the folder of all that the loop before wrote."""
     reference = f"fromJSON({variable(f'inputs.parameters.{artifact_parameter(name)}')})"
     key = f"{reference}.key"
@@ -52,7 +52,7 @@ def input_artifact(name: str, definition: InputArtifactDefinition, options: Opti
     return made
 
 
-def output_artifact(step: str, name: str, options: Options) -> dict[str, Any]:
+def output_artifact(step: str, name: str, options: PipelineOptions) -> dict[str, Any]:
     """As a file or folder, not as an archive: the content can be read by other tools. Optional, as in Kubeflow
     Pipelines (component/launcher_v2.go: components may not produce output files)."""
     return {
@@ -64,7 +64,7 @@ def output_artifact(step: str, name: str, options: Options) -> dict[str, Any]:
     }
 
 
-def reference_of(step: str, name: str, definition: OutputArtifactDefinition, options: Options) -> str:
+def reference_of(step: str, name: str, definition: OutputArtifactDefinition, options: PipelineOptions) -> str:
     """What a step gives that writes no reference of its own: every container without a step starter."""
     key = key_of(step, name, options)
     return json_of(

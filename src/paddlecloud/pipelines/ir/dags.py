@@ -16,7 +16,7 @@ from paddlecloud.pipelines.ir import caching, claims, kubernetes
 from paddlecloud.pipelines.ir.checks import upstream
 from paddlecloud.pipelines.ir.conditions import when_of
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.outputs import Outputs
 from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, RetryPolicy, Task
 from paddlecloud.pipelines.ir.reader import Pipeline
@@ -57,7 +57,7 @@ class Use(msgspec.Struct, frozen=True):
 class Templates:
     """`made` is in the order in which templates were first named."""
 
-    def __init__(self, pipeline: Pipeline, options: Options) -> None:
+    def __init__(self, pipeline: Pipeline, options: PipelineOptions) -> None:
         self._pipeline = pipeline
         self._spec = pipeline.spec
         self._options = options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class PipelineOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The defaults suit Argo with an artifact repository on S3, as the embedded platform has one."""
 
     store: str = "s3"

@@ -14,7 +14,7 @@ from typing import Any
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.ir import artifact_locations
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.pipeline_spec import Component, Container, Resources
 from paddlecloud.pipelines.ir.placeholders import EXECUTOR_INPUT, Placeholder, arguments, parts
 from paddlecloud.pipelines.ir.scope import WORDS
@@ -35,7 +35,7 @@ class StepTemplate:
     """One way in which an executor is used: `present` are the inputs it is given, `imported` those without content."""
 
     def __init__(
-        self, name: str, label: str, component: Component, container: Container, options: Options, *,
+        self, name: str, label: str, component: Component, container: Container, options: PipelineOptions, *,
         present: frozenset[str], imported: frozenset[str],
     ) -> None:  # fmt: skip
         self._name = name

@@ -11,7 +11,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.ir.dags import Templates
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
-from paddlecloud.pipelines.ir.options import Options
+from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.pipeline_spec import InputParameterDefinition
 from paddlecloud.pipelines.ir.reader import Pipeline, read
 from paddlecloud.pipelines.ir.sources import literal_text
@@ -22,13 +22,17 @@ MAX_INPUTS = 64 * 1024
 """Characters of the annotation with the types of parameters; Kubernetes takes 256 KiB for all annotations."""
 
 
-def translate(documents: bytes, parameters: Mapping[str, Any], name: str, options: Options | None = None) -> Object:
+def translate(
+    documents: bytes, parameters: Mapping[str, Any], name: str, options: PipelineOptions | None = None
+) -> Object:
     """The Workflow of a compiled pipeline, without a namespace. Raises InvalidPipeline with the field to mend."""
     return workflow_of(read(documents), parameters, name, options)
 
 
-def workflow_of(pipeline: Pipeline, parameters: Mapping[str, Any], name: str, options: Options | None = None) -> Object:
-    options = options or Options()
+def workflow_of(
+    pipeline: Pipeline, parameters: Mapping[str, Any], name: str, options: PipelineOptions | None = None
+) -> Object:
+    options = options or PipelineOptions()
     values = _values(pipeline, parameters)
     templates = Templates(pipeline, options)
     absent = frozenset(pipeline.spec.root.input_definitions.parameters) - set(values)

@@ -122,7 +122,9 @@ def _substituted(package: Package, request: RunRequest) -> Object:
 def _translated(package: Package, request: RunRequest, name: str) -> Object:
     documents = [package.spec, package.platforms] if package.platforms else [package.spec]
     try:
-        return ir.workflow_of(ir.read_documents(documents), request.parameters, name, ir.Options(cache=request.cache))
+        return ir.workflow_of(
+            ir.read_documents(documents), request.parameters, name, ir.PipelineOptions(cache=request.cache)
+        )
     except ir.InvalidPipeline as error:
         raise PackageError(str(error)) from error
 

@@ -9,7 +9,7 @@ import pytest
 
 from paddlecloud.cli.render.log_lines import Writer
 from paddlecloud.cli.session import Session
-from paddlecloud.sdk.logs import Line, Options
+from paddlecloud.sdk.logs import Line, LogOptions
 from paddlecloud.sdk.members import Member
 
 
@@ -26,7 +26,7 @@ RUNS: dict[str, tuple[list[int], list[str]]] = {
 }
 
 
-def notes_of(writing: list[int], options: Options | None = None) -> list[str]:
+def notes_of(writing: list[int], options: LogOptions | None = None) -> list[str]:
     said: list[str] = []
     session: Any = SimpleNamespace(
         args=SimpleNamespace(timestamps=False), paint=lambda text, colour: text, note=said.append
@@ -44,7 +44,7 @@ def test_runs_are_counted_by_pods_whether_they_wrote_or_not(writing: list[int], 
     assert notes_of(writing) == [f"--- worker-0: {note} ---" for note in notes]
 
 
-@pytest.mark.parametrize("options", [Options(tail=1), Options(since=60.0)], ids=["tail", "since"])
-def test_a_run_of_which_no_line_is_asked_for_is_not_called_silent(options: Options) -> None:
+@pytest.mark.parametrize("options", [LogOptions(tail=1), LogOptions(since=60.0)], ids=["tail", "since"])
+def test_a_run_of_which_no_line_is_asked_for_is_not_called_silent(options: LogOptions) -> None:
     assert notes_of([3], options) == ["--- worker-0: restarted, run 3 ---"]
     assert notes_of([1], options) == []

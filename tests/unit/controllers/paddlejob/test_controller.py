@@ -12,7 +12,7 @@ import pytest
 
 from harness import eventually
 from paddlecloud.api import crd, mounts
-from paddlecloud.controllers.paddlejob import ListenAddress, Options, PaddleJobController
+from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.failure import mount_events
 from paddlecloud.controllers.paddlejob.failure.logsilence import newest_line
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -72,7 +72,7 @@ class Cluster:
     def start_controller(self) -> None:
         counted = Counted(self.platform.client().transport, self.writes)
         self._task = self.platform.spawn(
-            PaddleJobController(Client(counted), options=Options(), reports=self._reports).run()
+            PaddleJobController(Client(counted), options=JobOptions(), reports=self._reports).run()
         )
 
     async def stop_controller(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from paddlecloud.controllers.paddlejob import Observed, Options, decide, view
+from paddlecloud.controllers.paddlejob import JobOptions, Observed, decide, view
 from paddlecloud.controllers.paddlejob.gang.podgroup import ENGINES
 from paddlecloud.controllers.paddlejob.reports.report import Reports
 from paddlecloud.controllers.paddlejob.status import drifted, essence, hold_back
@@ -48,10 +48,10 @@ def paddlejob(name: str = "job", **spec: Any) -> Object:
 
 
 class JobCluster(PlanRunner):
-    def __init__(self, job: Object, *, options: Options | None = None) -> None:
+    def __init__(self, job: Object, *, options: JobOptions | None = None) -> None:
         super().__init__()
         self.job = job
-        self.options = options or Options()
+        self.options = options or JobOptions()
         self.now = START
         self.objects: dict[tuple[str, str], Object] = {}
         self.claim: Object | None = None

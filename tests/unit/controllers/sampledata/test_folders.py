@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from paddlecloud.controllers.node_folders import NodeFolders, named_by, own_folder
-from paddlecloud.controllers.paddlejob import Options as JobOptions
+from paddlecloud.controllers.paddlejob import JobOptions
 from paddlecloud.controllers.sampledata.sampleset import objects
-from paddlecloud.controllers.sampledata.sampleset.case import Options
+from paddlecloud.controllers.sampledata.sampleset.case import SampleSetOptions
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.transfer import BadOptions
 from paddlecloud.kube.resource import PERSISTENTVOLUMES, SAMPLESETS, STATEFULSETS, Object
@@ -85,10 +85,10 @@ def test_the_platforms_own_folder_is_refused_with_a_way_out() -> None:
 
 def test_controllers_take_the_folders_from_the_environment_they_are_given() -> None:
     environment = {"PADDLECLOUD_CACHE_ROOTS": "/ssd", "RUNTIME_IMAGE": "own:1", "PADDLECLOUD_ENDPOINTS": "a=b"}
-    of_sets = Options.of(environment)
+    of_sets = SampleSetOptions.of(environment)
     assert (of_sets.image, of_sets.endpoints, of_sets.caches.roots) == ("own:1", "a=b", ("/ssd",))
     assert JobOptions.of(environment).caches.roots == ("/ssd",)
-    assert Options.of({}) == Options()
+    assert SampleSetOptions.of({}) == SampleSetOptions()
 
 
 def test_a_root_may_lie_in_a_hidden_folder() -> None:
@@ -310,7 +310,7 @@ def test_files_of_this_machine_are_never_deleted_by_a_sync() -> None:
 
 
 async def test_cache_servers_of_this_machine_get_the_rule_and_no_folder_of_it(here: SampleDataCluster) -> None:
-    here.options = Options(image="runtime", local_root="/var/lib/sets", sources=HERE, exists=lambda _: True)
+    here.options = SampleSetOptions(image="runtime", local_root="/var/lib/sets", sources=HERE, exists=lambda _: True)
     await here.stop_controllers()
     here.start_controllers()
     await here.create_set(source={"uri": "file:///home/me/data"})

@@ -7,7 +7,7 @@ import pytest
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob import decide as decide_job
 from paddlecloud.controllers.sampledata.samplejob.draft import Observed
-from paddlecloud.controllers.sampledata.sampleset import Options
+from paddlecloud.controllers.sampledata.sampleset import SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset import case as sets
 from paddlecloud.controllers.sampledata.sampleset import decide as decide_set
 from paddlecloud.kube.resource import Object
@@ -29,7 +29,7 @@ def huge_set(phase: str) -> Object:
 
 @pytest.mark.parametrize("phase", ["", "Bound", "PartialReady", "Ready"])
 def test_a_stored_set_of_two_billion_partitions_is_refused_in_every_phase(phase: str) -> None:
-    found = decide_set(huge_set(phase), sets.Observed(), NOW, Options())
+    found = decide_set(huge_set(phase), sets.Observed(), NOW, SampleSetOptions())
     assert not found.create
     assert found.status is not None
     valid = next(c for c in found.status["conditions"] if c["type"] == "Valid")
@@ -40,7 +40,7 @@ def test_a_stored_set_of_two_billion_partitions_is_refused_in_every_phase(phase:
 @pytest.mark.parametrize("type", ["warmup", "clear"])
 def test_a_job_of_such_a_set_waits_and_names_a_few_servers(type: str) -> None:
     job = stored("SampleJob", "warm", {"type": type, "sampleSetRef": {"name": "imagenet"}})
-    found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, Options())
+    found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, SampleSetOptions())
     assert found.status is not None
     first = "imagenet-runtime-0, imagenet-runtime-1, imagenet-runtime-2"
     assert found.status["message"] == f"waiting for cache server {first} and {HUGE - 3} more"
@@ -50,5 +50,5 @@ def test_a_job_of_such_a_set_waits_and_names_a_few_servers(type: str) -> None:
 def test_a_status_that_names_two_billion_servers_is_followed_within_bounds() -> None:
     status = {"phase": "Running", "jobName": "uid-warm-1", "partitions": HUGE}
     job = stored("SampleJob", "warm", {"type": "warmup", "sampleSetRef": {"name": "imagenet"}}, status)
-    found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, Options())
+    found = decide_job(job, Observed(sample_set=huge_set("Ready")), NOW, SampleSetOptions())
     assert not found.submit

@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.api.sampleset import SampleSetSettings, SampleSetStatus, decode, normalise, validate
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import cache_status, objects
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, SampleSetCase, SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_server_of
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.responses import DiskFigures, Figures
@@ -37,7 +37,7 @@ def settings(name: str = "imagenet", **spec: Any) -> SampleSetSettings:
 
 def case(name: str = "imagenet", *, driver: str = "juicefs", **spec: Any) -> SampleSetCase:
     obj = sample_set(name, **{"csi": {"driver": driver}, **spec})
-    options = Options(image="runtime:1", local_root="/var/lib/sets")
+    options = SampleSetOptions(image="runtime:1", local_root="/var/lib/sets")
     return SampleSetCase(obj, normalise(decode(obj)).settings, SampleSetStatus(), Observed(), 0.0, options)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from paddlecloud.api import crd
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
-from paddlecloud.controllers.sampledata.sampleset import Options, SampleSetController
+from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
 from paddlecloud.controllers.sampledata.servers.requests import ServerAddress, Servers, ServerSilent, Work
 from paddlecloud.controllers.sampledata.servers.responses import Figures, JobReport
 from paddlecloud.kube.clock import FakeClock
@@ -99,7 +99,9 @@ class SampleDataCluster:
     platform: ControlPlane
     clock: FakeClock
     servers: Played = field(default_factory=Played)
-    options: Options = field(default_factory=lambda: Options(image="runtime", local_root="/var/lib/sets"))
+    options: SampleSetOptions = field(
+        default_factory=lambda: SampleSetOptions(image="runtime", local_root="/var/lib/sets")
+    )
 
     def __post_init__(self) -> None:
         self.client = self.platform.client(user_agent="test")

@@ -35,7 +35,7 @@ def test_the_compiled_files_are_what_kfp_makes_of_their_sources(tmp_path: Path) 
 @pytest.mark.parametrize("cache", [True, False])
 @pytest.mark.parametrize("name", NAMES)
 def test_argo_accepts_what_a_pipeline_becomes(name: str, cache: bool, argo_binary: str, tmp_path: Path) -> None:
-    workflow = ir.translate((GOLDEN / f"{name}.yaml").read_bytes(), {}, "run", ir.Options(cache=cache))
+    workflow = ir.translate((GOLDEN / f"{name}.yaml").read_bytes(), {}, "run", ir.PipelineOptions(cache=cache))
     file = tmp_path / "workflow.yaml"
     file.write_text(json.dumps(workflow))
     done = subprocess.run(

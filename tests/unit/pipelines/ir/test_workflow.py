@@ -14,7 +14,7 @@ from paddlecloud.pipelines import ir
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def templates(name: str, options: ir.Options | None = None, **parameters: Any) -> dict[str, dict[str, Any]]:
+def templates(name: str, options: ir.PipelineOptions | None = None, **parameters: Any) -> dict[str, dict[str, Any]]:
     workflow = ir.translate((GOLDEN / f"{name}.yaml").read_bytes(), parameters, "run", options)
     return {each["name"]: each for each in workflow["spec"]["templates"]}
 
@@ -163,7 +163,7 @@ def test_one_pod_a_task_and_none_for_imports() -> None:
 
 class TestCaching:
     def keys(self, **parameters: Any) -> dict[str, Any]:
-        found = templates("loops", ir.Options(cache=True), **parameters)
+        found = templates("loops", ir.PipelineOptions(cache=True), **parameters)
         return {name: each["memoize"] for name, each in found.items() if "memoize" in each}
 
     def test_steps_that_allow_it_are_memoised_in_a_config_map_of_their_component(self) -> None:
@@ -181,15 +181,15 @@ class TestCaching:
     def test_another_program_has_another_key(self) -> None:
         (document,) = (value for _, value in yamlio.load_all((GOLDEN / "loops.yaml").read_text()))
         document["deploymentSpec"]["executors"]["exec-total"]["container"]["image"] = "other:1"
-        workflow = ir.workflow_of(ir.read_documents([document]), {}, "run", ir.Options(cache=True))
+        workflow = ir.workflow_of(ir.read_documents([document]), {}, "run", ir.PipelineOptions(cache=True))
         changed = next(each for each in workflow["spec"]["templates"] if each["name"] == "total")
         assert changed["memoize"]["key"] != self.keys()["total"]["key"]
 
     def test_a_task_that_does_not_allow_it_is_not_memoised(self) -> None:
-        assert "memoize" not in templates("placement", ir.Options(cache=True))["work"]
+        assert "memoize" not in templates("placement", ir.PipelineOptions(cache=True))["work"]
 
     def test_claims_are_made_anew(self) -> None:
-        found = templates("placement", ir.Options(cache=True))
+        found = templates("placement", ir.PipelineOptions(cache=True))
         assert "memoize" not in found["createpvc"]
         assert "memoize" not in found["deletepvc"]
 
@@ -220,5 +220,5 @@ def test_components_that_contain_many_are_bounded() -> None:
         inner = f"comp-layer-{layer}"
         document["components"][inner] = {"dag": {"tasks": tasks}}
     document["root"]["dag"]["tasks"]["deep"] = {"componentRef": {"name": inner}}
-    workflow = ir.workflow_of(ir.read_documents([document]), {}, "run", ir.Options(cache=False))
+    workflow = ir.workflow_of(ir.read_documents([document]), {}, "run", ir.PipelineOptions(cache=False))
     assert len(workflow["spec"]["templates"]) == 4 + 10

@@ -23,7 +23,7 @@ WRITTEN = "paddlepaddle.org/written"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class JobOptions:
     """Settings of the controller."""
 
     hosts_files: bool = True
@@ -49,7 +49,7 @@ class Options:
     """Below which folders of nodes sets may have caches."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Options:
+    def of(cls, environment: Mapping[str, str]) -> JobOptions:
         return cls(caches=NodeFolders.for_caches(environment))
 
 
@@ -63,7 +63,7 @@ class JobCase:
     old: PaddleJobStatus
     observed: Observed
     now: float
-    options: Options
+    options: JobOptions
     reading: Reading
     """Which spec `job` and `settings` are made from, and what is wrong with the one that is written."""
 

@@ -24,7 +24,7 @@ from paddlecloud.controllers.paddlejob.decision import (
     refusal,
     startup,
 )
-from paddlecloud.controllers.paddlejob.decision.case import JobCase, Options
+from paddlecloud.controllers.paddlejob.decision.case import JobCase, JobOptions
 from paddlecloud.controllers.paddlejob.decision.conclusion import complete, conclude, take_down
 from paddlecloud.controllers.paddlejob.failure import cause, secondary, silence
 from paddlecloud.controllers.paddlejob.gang import podgroup
@@ -36,7 +36,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.kube.wording import number_of
 
 
-def decide(job: Object, observed: Observed, now: float, options: Options) -> Plan:
+def decide(job: Object, observed: Observed, now: float, options: JobOptions) -> Plan:
     """Everything to be done for `job` now. An empty plan means: as it should be."""
     reading = last_valid_spec.read(job)
     job, parsed = reading.job, reading.parsed

@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.controllers.node_folders import local_cache, named_by
-from paddlecloud.controllers.paddlejob.decision.case import Options
+from paddlecloud.controllers.paddlejob.decision.case import JobOptions
 from paddlecloud.controllers.paddlejob.observe import Observed
 from paddlecloud.kube import quantity
 from paddlecloud.kube.conditions import status_in
@@ -102,7 +102,12 @@ def labels_of(node: Object) -> Iterable[str]:
 
 
 def mount(
-    spec: dict[str, Any], settings: JobSettings, role: str, index: int, observed: Observed, options: Options
+    spec: dict[str, Any],
+    settings: JobSettings,
+    role: str,
+    index: int,
+    observed: Observed,
+    options: JobOptions,
 ) -> None:
     """Add the claim to a pod, and bring pod i to a node that caches partition i.
 
@@ -139,7 +144,7 @@ def mount(
             terms.append(term)
 
 
-def _is_own_cache(folder: str, namespace: str, name: str, options: Options) -> bool:
+def _is_own_cache(folder: str, namespace: str, name: str, options: JobOptions) -> bool:
     """Whether a folder that the status of a set names is the set's own: a status is no place to ask for others."""
     if options.local_root and folder == local_cache(options.local_root, namespace, name):
         return True
@@ -147,7 +152,7 @@ def _is_own_cache(folder: str, namespace: str, name: str, options: Options) -> b
     return named is not None and options.caches.problem(named) is None
 
 
-def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object | None, options: Options) -> None:
+def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object | None, options: JobOptions) -> None:
     """Where a program that reads through `paddlecloud.data` finds the data, and its node's cache of it.
 
     A JuiceFS mount is its own cache; the local engine's is a folder per node, which the pod gets as a volume.

@@ -12,7 +12,7 @@ from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.samplejob.decide import decide
 from paddlecloud.controllers.sampledata.samplejob.draft import FINISHED, Observed, ParsedJob, SampleJobPlan
 from paddlecloud.controllers.sampledata.samplejob.work import given_to, secret_of
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, Parsed, SecretView
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Parsed, SampleSetOptions, SecretView
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     cache_servers,
     read_secret,
@@ -53,7 +53,7 @@ class SampleJobController(Operator[Observed, SampleJobPlan]):
         self,
         client: Client,
         *,
-        options: Options,
+        options: SampleSetOptions,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 4,

@@ -38,7 +38,7 @@ NAMED = 3
 """Cache servers that are named of those that a job waits for."""
 
 
-def decide(job: Object, observed: Observed, now: float, options: sets.Options) -> SampleJobPlan:
+def decide(job: Object, observed: Observed, now: float, options: sets.SampleSetOptions) -> SampleJobPlan:
     """Everything to be done for the job now. An empty decision means: as it should be."""
     parsed = observed.parsed or ParsedJob.of(job)
     settings, old = parsed.settings, parsed.status

@@ -9,7 +9,7 @@ from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.samplejob import SampleJob, SampleJobSettings, SampleJobStatus, decode, normalise
 from paddlecloud.controllers.sampledata.draft import Draft
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Options, Parsed, SecretView
+from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Parsed, SampleSetOptions, SecretView
 from paddlecloud.controllers.sampledata.servers.access import Access
 from paddlecloud.controllers.sampledata.servers.requests import Work
 from paddlecloud.controllers.sampledata.servers.responses import JobReport
@@ -86,7 +86,7 @@ class SampleJobDraft(Draft):
     old: SampleJobStatus
     status: SampleJobStatus
     observed: Observed
-    options: Options
+    options: SampleSetOptions
     plan: SampleJobPlan = field(default_factory=SampleJobPlan)
 
     @classmethod
@@ -97,7 +97,7 @@ class SampleJobDraft(Draft):
         old: SampleJobStatus,
         observed: Observed,
         now: float,
-        options: Options,
+        options: SampleSetOptions,
     ) -> SampleJobDraft:
         return cls(job=job, settings=settings, old=old, status=old, observed=observed, now=now, options=options)
 

@@ -26,7 +26,7 @@ RUNTIME_IMAGE = f"paddlecloud/runtime:{__version__}"
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SampleSetOptions:
     """Settings of the controllers of sets and of their jobs."""
 
     image: str = RUNTIME_IMAGE
@@ -46,7 +46,7 @@ class Options:
     where there is no data."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str]) -> Options:
+    def of(cls, environment: Mapping[str, str]) -> SampleSetOptions:
         return cls(
             image=environment.get("RUNTIME_IMAGE") or RUNTIME_IMAGE,
             endpoints=environment.get("PADDLECLOUD_ENDPOINTS", ""),
@@ -182,7 +182,7 @@ class SampleSetCase:
     old: SampleSetStatus
     observed: Observed
     now: float
-    options: Options
+    options: SampleSetOptions
 
     @property
     def phase(self) -> str:

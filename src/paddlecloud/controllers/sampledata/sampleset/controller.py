@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.sampledata.sampleset import events
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset.decide import decide
 from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetPlan
 from paddlecloud.controllers.sampledata.sampleset.observer import Observer
@@ -39,7 +39,7 @@ class SampleSetController(Operator[Observed, SampleSetPlan]):
         self,
         client: Client,
         *,
-        options: Options,
+        options: SampleSetOptions,
         namespace: str | None = None,
         clock: Clock | None = None,
         workers: int = 4,

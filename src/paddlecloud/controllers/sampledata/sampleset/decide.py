@@ -23,7 +23,7 @@ from paddlecloud.controllers.sampledata.sampleset import (
     server_pods,
     warm,
 )
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Parsed, SampleSetCase, SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset.draft import SampleSetDraft, SampleSetPlan
 from paddlecloud.controllers.sampledata.servers import transfer
 from paddlecloud.controllers.sampledata.servers.requests import Work
@@ -44,7 +44,7 @@ FIRST_RETRY, LAST_RETRY = 15.0, 600.0
 """Seconds until a failed import is tried again, at first and at most."""
 
 
-def decide(sample_set: Object, observed: Observed, now: float, options: Options) -> SampleSetPlan:
+def decide(sample_set: Object, observed: Observed, now: float, options: SampleSetOptions) -> SampleSetPlan:
     """Everything to be done for the set now. An empty decision means: as it should be."""
     parsed = observed.parsed or Parsed.of(sample_set)
     settings, warnings = parsed.settings, parsed.warnings

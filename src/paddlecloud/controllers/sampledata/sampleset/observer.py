@@ -12,7 +12,7 @@ from dataclasses import replace
 from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import lookups
-from paddlecloud.controllers.sampledata.sampleset.case import Observed, Options, Parsed, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import Observed, Parsed, SampleSetCase, SampleSetOptions
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import (
     cache_servers,
     epochs_of,
@@ -59,7 +59,9 @@ OWNED = (PERSISTENTVOLUMECLAIMS, SECRETS, SERVICES, STATEFULSETS)
 
 
 class Observer:
-    def __init__(self, client: Client, informer: MakeInformer, polling: ServerPoller, options: Options) -> None:
+    def __init__(
+        self, client: Client, informer: MakeInformer, polling: ServerPoller, options: SampleSetOptions
+    ) -> None:
         self._client = client
         self._polling = polling
         self._options = options

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.controllers.paddlejob import Options
+from paddlecloud.controllers.paddlejob import JobOptions
 from paddlecloud.controllers.paddlejob.gang.podgroup import COSCHEDULING, VOLCANO
 from unit.controllers.paddlejob.world import JobCluster, paddlejob, template
 
@@ -101,7 +101,7 @@ def test_the_pod_group_follows_the_scale_and_goes_with_the_job() -> None:
 
 def coscheduled(**spec: Any) -> JobCluster:
     """A cluster with the coscheduling plugin and without Volcano."""
-    return JobCluster(paddlejob(**spec), options=Options(gangs=(COSCHEDULING,)))
+    return JobCluster(paddlejob(**spec), options=JobOptions(gangs=(COSCHEDULING,)))
 
 
 def test_where_only_coscheduling_is_served_its_pod_group_is_made_with_the_pods() -> None:
@@ -127,7 +127,7 @@ def cpu(amount: str) -> dict[str, Any]:
 
 
 def test_where_both_are_served_the_named_scheduler_decides() -> None:
-    both = Options(gangs=(VOLCANO, COSCHEDULING))
+    both = JobOptions(gangs=(VOLCANO, COSCHEDULING))
     worker = {"replicas": 1, "template": template(schedulerName="scheduler-plugins-scheduler")}
     for job, group in (
         (paddlejob(worker=worker, schedulingPolicy={}), "scheduling.x-k8s.io/v1alpha1"),
@@ -140,7 +140,7 @@ def test_where_both_are_served_the_named_scheduler_decides() -> None:
 
 
 def test_where_nobody_schedules_gangs_the_job_runs_without_and_says_so() -> None:
-    world = JobCluster(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=Options(gangs=())).start()
+    world = JobCluster(paddlejob(worker=1, schedulingPolicy={"queue": "q"}), options=JobOptions(gangs=())).start()
     assert world.get("PodGroup") is None
     assert any("serves no PodGroups" in event for event in world.events)
     reports = next(each for each in world.status["conditions"] if each["type"] == "GangScheduled")

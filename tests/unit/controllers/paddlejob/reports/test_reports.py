@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.controllers.paddlejob import Options
+from paddlecloud.controllers.paddlejob import JobOptions
 from paddlecloud.controllers.paddlejob.reports.report import (
     Listener,
     Message,
@@ -220,7 +220,7 @@ def reporting(world: JobCluster, pod: str = "job-worker-0") -> dict[str, Any]:
 
 
 def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> None:
-    options = Options(report_url="http://127.0.0.1:4000", python_path="/library")
+    options = JobOptions(report_url="http://127.0.0.1:4000", python_path="/library")
     world = JobCluster(paddlejob(worker=1, hangDetection={"heartbeatSeconds": 30}), options=options)
     world.settle()
     reports = reporting(world)
@@ -235,7 +235,7 @@ def test_pods_get_the_address_where_to_report_but_the_token_is_a_reference() -> 
 def test_the_users_own_folders_come_first() -> None:
     job = paddlejob(worker=1)
     job["spec"]["worker"]["template"]["spec"]["containers"][0]["env"] = [{"name": "PYTHONPATH", "value": "/mine"}]
-    world = JobCluster(job, options=Options(python_path="/library"))
+    world = JobCluster(job, options=JobOptions(python_path="/library"))
     world.settle()
     assert reporting(world)["PYTHONPATH"]["value"] == "$(PYTHONPATH):/library"
 
@@ -253,7 +253,7 @@ HEARTBEAT = {"hangDetection": {"heartbeatSeconds": 30}}
 
 
 def listened_to(**spec: Any) -> tuple[JobCluster, Listener]:
-    world = JobCluster(paddlejob(**HEARTBEAT, **spec), options=Options(report_url="http://x"))
+    world = JobCluster(paddlejob(**HEARTBEAT, **spec), options=JobOptions(report_url="http://x"))
     world.reports = Reports(since=world.now)
     world.start()
     return world, Listener(0, world.now)

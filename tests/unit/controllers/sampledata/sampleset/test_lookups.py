@@ -10,7 +10,13 @@ import pytest
 from paddlecloud.api.sampleset import SampleSetStatus, Secret
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.sampledata.sampleset import lookups
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Observed, Options, Parsed, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import (
+    CacheServer,
+    Observed,
+    Parsed,
+    SampleSetCase,
+    SampleSetOptions,
+)
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import training
 
 PHASES = ("", "Bound", "Mount", "Syncing", "SyncFailed", "PartialReady", "Ready")
@@ -22,7 +28,7 @@ def case(phase: str, *, sources: NodeFolders | None = None, **spec: Any) -> Samp
     obj = {"metadata": meta, "spec": {"source": {"uri": "s3://b.endpoint/p"}, **spec}, "status": {"phase": phase}}
     parsed = Parsed.of(obj)
     assert parsed.error == ""
-    return SampleSetCase(obj, parsed.settings, parsed.status, Observed(), 0.0, Options(sources=sources))
+    return SampleSetCase(obj, parsed.settings, parsed.status, Observed(), 0.0, SampleSetOptions(sources=sources))
 
 
 @pytest.mark.parametrize("phase", PHASES)

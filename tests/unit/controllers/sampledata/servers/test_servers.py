@@ -13,7 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.controllers.sampledata.sampleset.case import CacheServer, Observed, Options, Parsed, SampleSetCase
+from paddlecloud.controllers.sampledata.sampleset.case import (
+    CacheServer,
+    Observed,
+    Parsed,
+    SampleSetCase,
+    SampleSetOptions,
+)
 from paddlecloud.controllers.sampledata.sampleset.pod_and_volume_views import cache_servers
 from paddlecloud.controllers.sampledata.servers import access
 from paddlecloud.controllers.sampledata.servers.polling import ServerPoller
@@ -259,7 +265,7 @@ async def test_a_server_that_has_become_ready_is_asked_at_once_and_not_judged_by
     async def asked(*, ready: bool) -> CacheServer:
         first = CacheServer(0, "set-runtime-0", "u", instance="1", ip="127.0.0.1", running=True, ready=ready)
         observed = Observed(cache_servers=(first,), secret={"data": keys})
-        case = SampleSetCase(obj, parsed.settings, parsed.status, observed, 0.0, Options())
+        case = SampleSetCase(obj, parsed.settings, parsed.status, observed, 0.0, SampleSetOptions())
         return (await poller.ask(case, Key("team", "set"))).cache_servers[0]
 
     servers.silent = {"set-runtime-0"}
