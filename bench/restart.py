@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 from paddlecloud.platform import endpoint
 
@@ -55,9 +55,9 @@ async def _fill(data: Path) -> None:
     await store.close()
 
 
-def _object(number: int) -> tuple[Address, dict[str, object]]:
+def _object(number: int) -> tuple[ObjectAddress, dict[str, object]]:
     name = f"filler-{number:05}"
     meta = {"name": name, "namespace": "default", "uid": f"00000000-0000-4000-8000-{number:012}",
             "creationTimestamp": "2026-01-01T00:00:00Z"}  # fmt: skip
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"payload": "x" * 2800}}
-    return Address("/configmaps", "default", name), obj
+    return ObjectAddress("/configmaps", "default", name), obj

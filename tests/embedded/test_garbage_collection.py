@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, Object
 from paddlecloud.local.apiserver.housekeeping.garbage import GarbageCollector
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.watch import Change
 
 NS = "default"
@@ -56,7 +56,7 @@ async def test_objects_of_living_owners_are_no_work_for_the_collector(
     collected: list[str] = []
     collect = GarbageCollector._collect
 
-    async def noted(self: GarbageCollector, address: Address) -> None:
+    async def noted(self: GarbageCollector, address: ObjectAddress) -> None:
         collected.append(address.name)
         await collect(self, address)
 

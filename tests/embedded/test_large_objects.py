@@ -20,7 +20,7 @@ from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.apiserver.schema.causes import MAX_CAUSES
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.local.proxy.node_ports import FIRST, NodePorts
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 
 CORE = "/api/v1/namespaces/default"
 MERGE = "application/merge-patch+json"
@@ -191,7 +191,7 @@ async def test_a_large_object_is_not_created_in_a_namespace_that_goes_meanwhile(
     reply = await raw("POST", "/api/v1/namespaces/brief/configmaps", config("late", 20_000))
     assert (await gone[0]).status == 200
     assert reply.status in (403, 404), reply.body[:300]
-    assert inner.store.get(Address("/configmaps", "brief", "late")) is None
+    assert inner.store.get(ObjectAddress("/configmaps", "brief", "late")) is None
 
 
 async def test_a_large_service_gets_another_address_and_port_where_the_server_chose_them(

@@ -56,7 +56,7 @@ from paddlecloud.local.apiserver.streaming import handlers as streaming
 from paddlecloud.local.apiserver.streaming import kept
 from paddlecloud.local.apiserver.streaming.handlers import PodStreams
 from paddlecloud.local.apiserver.streaming.kept import KeptLogs
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 log = logging.getLogger(__name__)
@@ -109,12 +109,12 @@ class ControlPlane:
         self._plug_in()
 
     def _spec_of_pod(self, namespace: str, name: str) -> Object:
-        record = self.store.get(Address("/pods", namespace, name))
+        record = self.store.get(ObjectAddress("/pods", namespace, name))
         return record.object["spec"] if record is not None else {}
 
     def _uid_of(self, kind: str, namespace: str, name: str) -> str | None:
         """For tokens: the object behind one, if it still exists."""
-        record = self.store.get(Address(f"/{kind.lower()}s", namespace, name))
+        record = self.store.get(ObjectAddress(f"/{kind.lower()}s", namespace, name))
         return record.meta.uid if record else None
 
     def _plug_in(self) -> None:

@@ -150,7 +150,7 @@ class PaddleServiceSpec(Wire):
     rollout: Annotated[Rollout | None, doc("How traffic moves to a new revision.")] = None
 
 
-class Address(Wire):
+class ServiceAddress(Wire):
     """Where the service is reached inside the cluster."""
 
     url: str | None = None
@@ -211,7 +211,7 @@ class PaddleServiceStatus(Wire):
         str | None,
         doc("The same by name on the embedded platform, for browsers and curl; many programs do not resolve it."),
     ] = None
-    address: Annotated[Address | None, doc("Where it is reached inside the cluster.")] = None
+    address: Annotated[ServiceAddress | None, doc("Where it is reached inside the cluster.")] = None
     default: Annotated[EndpointStatus | None, doc("Revision of the default endpoint.")] = None
     canary: Annotated[EndpointStatus | None, doc("Revision of the canary.")] = None
     traffic: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from paddlecloud.local.proxy.routes import Address, Route
+from paddlecloud.local.proxy.routes import Route, SocketAddress
 
 REMEMBERED = 4096  # clients; the least recently used is dropped first
 
@@ -13,7 +13,7 @@ class Balancer:
     def __init__(self, route: Route) -> None:
         self.route = route
         self._turn = 0
-        self._clients: OrderedDict[str, tuple[Address, float]] = OrderedDict()
+        self._clients: OrderedDict[str, tuple[SocketAddress, float]] = OrderedDict()
 
     def update(self, route: Route) -> None:
         """Clients keep their backend if it is still there; turns go on."""
@@ -22,7 +22,7 @@ class Balancer:
         for client in [client for client, (backend, _) in self._clients.items() if backend not in known]:
             del self._clients[client]
 
-    def candidates(self, client: str, now: float) -> list[Address]:
+    def candidates(self, client: str, now: float) -> list[SocketAddress]:
         """All backends in the order they should be tried."""
         backends = self.route.backends
         kept = self._kept(client, now)
@@ -31,7 +31,7 @@ class Balancer:
             self._turn += 1
         return [*backends[start:], *backends[:start]]
 
-    def connected(self, client: str, backend: Address, now: float) -> None:
+    def connected(self, client: str, backend: SocketAddress, now: float) -> None:
         """The client's connection stands: the next one goes there too, where that is asked for."""
         if self.route.affinity:
             self._clients[client] = (backend, now)
@@ -39,7 +39,7 @@ class Balancer:
             if len(self._clients) > REMEMBERED:
                 self._clients.popitem(last=False)
 
-    def _kept(self, client: str, now: float) -> Address | None:
+    def _kept(self, client: str, now: float) -> SocketAddress | None:
         backend, last = self._clients.get(client, (None, 0.0))
         if backend is None or now - last > self.route.affinity or backend not in self.route.backends:
             return None

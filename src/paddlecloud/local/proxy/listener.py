@@ -10,7 +10,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.local.lowports import used_for
 from paddlecloud.local.proxy.balancer import Balancer
 from paddlecloud.local.proxy.relay import CHUNK, relay, reset
-from paddlecloud.local.proxy.routes import Address, Route
+from paddlecloud.local.proxy.routes import Route, SocketAddress
 
 BACKLOG = 1024
 CONNECT_TIMEOUT = 5.0
@@ -26,7 +26,7 @@ def _always() -> AbstractContextManager[bool]:
 class Listener:
     """`open` before anything else; raises OSError when the address cannot be had."""
 
-    def __init__(self, address: Address, route: Route, clock: Clock, place: Place = _always) -> None:
+    def __init__(self, address: SocketAddress, route: Route, clock: Clock, place: Place = _always) -> None:
         """`place` is what a connection holds while it stands; without one it is refused."""
         self.address = address
         self._place = place

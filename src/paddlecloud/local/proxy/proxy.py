@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import ENDPOINTSLICES, SERVICES, Key, Object
 from paddlecloud.local import lowports
 from paddlecloud.local.proxy.connections import DESCRIPTORS, Connections
 from paddlecloud.local.proxy.listener import Listener
-from paddlecloud.local.proxy.routes import Address, routes_of, unsupported
+from paddlecloud.local.proxy.routes import SocketAddress, routes_of, unsupported
 from paddlecloud.local.workloads.endpoint_controller import by_service, service_of
 from paddlecloud.local.workloads.endpoints import SERVICE_LABEL
 
@@ -48,7 +48,7 @@ class ServiceProxy:
         self._recorder = EventRecorder(manager.client, component="service-proxy", clock=clock)
         self._services = manager.informer(SERVICES)
         self._slices = manager.informer(ENDPOINTSLICES, label_selector=SERVICE_LABEL, indexers={"service": by_service})
-        self._listeners: dict[Address, tuple[Key, Listener]] = {}
+        self._listeners: dict[SocketAddress, tuple[Key, Listener]] = {}
         self._most = descriptors.share(one_of=2)
         self._most_of_one = self._most // 4
         self._connections = Connections(descriptors.share(one_of=4) // DESCRIPTORS)
@@ -60,7 +60,7 @@ class ServiceProxy:
         controller.watch(self._slices, map=service_of)
 
     @property
-    def addresses(self) -> list[Address]:
+    def addresses(self) -> list[SocketAddress]:
         return sorted(self._listeners)
 
     async def wait_listening(self) -> None:
@@ -126,7 +126,7 @@ class ServiceProxy:
                 recorded.add(text)
 
 
-def _moved(address: Address) -> str:
+def _moved(address: SocketAddress) -> str:
     port = lowports.used_for(*address)
     if port == address.port:
         return ""

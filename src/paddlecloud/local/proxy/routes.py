@@ -16,7 +16,7 @@ NODE_ADDRESS = "127.0.0.1"
 DEFAULT_AFFINITY = 10800
 
 
-class Address(NamedTuple):
+class SocketAddress(NamedTuple):
     ip: str
     port: int
 
@@ -27,17 +27,17 @@ class Address(NamedTuple):
 class Route(NamedTuple):
     """`affinity` is for how many seconds a client keeps its backend; 0 for not at all."""
 
-    backends: tuple[Address, ...]
+    backends: tuple[SocketAddress, ...]
     affinity: int = 0
 
 
-def routes_of(service: Object, slices: Sequence[Object]) -> dict[Address, Route]:
+def routes_of(service: Object, slices: Sequence[Object]) -> dict[SocketAddress, Route]:
     spec = service.get("spec") or {}
     cluster_ip = spec.get("clusterIP")
     if service["metadata"].get("deletionTimestamp") or spec.get("type") == "ExternalName":
         return {}
     affinity, by_port = _affinity(spec), _backends(slices)
-    routes: dict[Address, Route] = {}
+    routes: dict[SocketAddress, Route] = {}
     for port in spec.get("ports") or ():
         if port.get("protocol", "TCP") != "TCP":
             continue
@@ -45,9 +45,9 @@ def routes_of(service: Object, slices: Sequence[Object]) -> dict[Address, Route]
         if not backends:
             continue
         if cluster_ip and cluster_ip != "None":
-            routes[Address(cluster_ip, port["port"])] = Route(backends, affinity)
+            routes[SocketAddress(cluster_ip, port["port"])] = Route(backends, affinity)
         if port.get("nodePort") and spec.get("type") in ("NodePort", "LoadBalancer"):
-            routes[Address(NODE_ADDRESS, port["nodePort"])] = Route(backends, affinity)
+            routes[SocketAddress(NODE_ADDRESS, port["nodePort"])] = Route(backends, affinity)
     return routes
 
 
@@ -71,9 +71,9 @@ def _affinity(spec: Object) -> int:
     return int(config.get("timeoutSeconds") or DEFAULT_AFFINITY)
 
 
-def _backends(slices: Iterable[Object]) -> dict[str, tuple[Address, ...]]:
+def _backends(slices: Iterable[Object]) -> dict[str, tuple[SocketAddress, ...]]:
     """Where to connect, by the name of the port."""
-    found: dict[str, tuple[dict[Address, None], dict[Address, None]]] = {}
+    found: dict[str, tuple[dict[SocketAddress, None], dict[SocketAddress, None]]] = {}
     for piece in slices:
         for port in piece.get("ports") or ():
             if not port.get("port"):
@@ -83,11 +83,13 @@ def _backends(slices: Iterable[Object]) -> dict[str, tuple[Address, ...]]:
                 chosen = _chosen(endpoint.get("conditions") or {}, ready, leaving)
                 for ip in endpoint.get("addresses") or ():
                     if chosen is not None:
-                        chosen[Address(ip, port["port"])] = None
+                        chosen[SocketAddress(ip, port["port"])] = None
     return {name: tuple(ready or leaving) for name, (ready, leaving) in found.items()}
 
 
-def _chosen(conditions: Object, ready: dict[Address, None], leaving: dict[Address, None]) -> dict[Address, None] | None:
+def _chosen(
+    conditions: Object, ready: dict[SocketAddress, None], leaving: dict[SocketAddress, None]
+) -> dict[SocketAddress, None] | None:
     """A condition that is not given counts as ready, by the API's own words."""
     if conditions.get("ready") is not False:
         return ready

@@ -38,7 +38,7 @@ def check_size(value: bytes, largest: int) -> None:
         )
 
 
-class Address(NamedTuple):
+class ObjectAddress(NamedTuple):
     """Where an object lives: its collection (`group/plural`), namespace ("" if cluster-scoped) and name."""
 
     collection: str
@@ -49,9 +49,9 @@ class Address(NamedTuple):
         return f"{self.collection}/{self.namespace}/{self.name}"
 
     @staticmethod
-    def from_key(key: str) -> Address:
+    def from_key(key: str) -> ObjectAddress:
         group, plural, namespace, name = key.split("/", 3)
-        return Address(f"{group}/{plural}", namespace, name)
+        return ObjectAddress(f"{group}/{plural}", namespace, name)
 
 
 class Record:
@@ -59,7 +59,7 @@ class Record:
 
     __slots__ = ("_meta", "address", "rev", "value")
 
-    def __init__(self, address: Address, rev: int, value: bytes) -> None:
+    def __init__(self, address: ObjectAddress, rev: int, value: bytes) -> None:
         self.address = address
         self.rev = rev
         self.value = value

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 
 Records = list[Record]
 
@@ -22,9 +22,9 @@ Records = list[Record]
 class State:
     def __init__(self) -> None:
         self._collections: dict[str, dict[str, dict[str, Record]]] = {}  # collection → namespace → name
-        self._tombstones: dict[Address, int] = {}
+        self._tombstones: dict[ObjectAddress, int] = {}
 
-    def get(self, address: Address) -> Record | None:
+    def get(self, address: ObjectAddress) -> Record | None:
         namespace = self._collections.get(address.collection, {}).get(address.namespace)
         return namespace.get(address.name) if namespace else None
 
@@ -44,7 +44,7 @@ class State:
     def collections(self) -> Iterable[str]:
         return tuple(self._collections)
 
-    def tombstone(self, address: Address) -> int:
+    def tombstone(self, address: ObjectAddress) -> int:
         """The revision at which what was last here was deleted; 0 if nothing was, or nobody remembers."""
         return self._tombstones.get(address, 0)
 

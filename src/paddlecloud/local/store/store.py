@@ -33,7 +33,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.store.disk_thread import DiskThread, Then, Work
 from paddlecloud.local.store.log import Op, RevisionLog, Row, StorageError
 from paddlecloud.local.store.recent import RecentChanges
-from paddlecloud.local.store.record import Address, Record, check_size, encode
+from paddlecloud.local.store.record import ObjectAddress, Record, check_size, encode
 from paddlecloud.local.store.state import Records, State
 from paddlecloud.local.store.watch import Change, Watch
 
@@ -62,11 +62,11 @@ class Store:
         # What is committed
         self._state = State()
         for row in self._log.replay():
-            self._state.take(row.op, Record(Address.from_key(row.key), row.rev, row.value))
+            self._state.take(row.op, Record(ObjectAddress.from_key(row.key), row.rev, row.value))
         self.revision = self._log.head
         # What is on its way
         self._allocated = self.revision  # the last revision given out; the difference is in flight
-        self._latest: dict[Address, tuple[int, Record | None]] = {}
+        self._latest: dict[ObjectAddress, tuple[int, Record | None]] = {}
         self._queue: list[_Write] = []  # decided, and not yet appended to the log
         self._due = False  # a flush will come
         self._company = False  # durable writes have been coming together
@@ -88,11 +88,11 @@ class Store:
         """Revisions up to this one are history no longer kept."""
         return self._log.compacted
 
-    def get(self, address: Address) -> Record | None:
+    def get(self, address: ObjectAddress) -> Record | None:
         """The committed state."""
         return self._state.get(address)
 
-    def latest(self, address: Address) -> Record | None:
+    def latest(self, address: ObjectAddress) -> Record | None:
         """The state a write must be decided on: committed, or on its way."""
         on_its_way = self._latest.get(address)  # in one step: threads that judge large objects ask, too
         return self._state.get(address) if on_its_way is None else on_its_way[1]
@@ -135,19 +135,21 @@ class Store:
 
     # Plain functions that return a future, not coroutines: check and enqueueing happen before anything else can run.
 
-    def put(self, address: Address, obj: Object, *, expect: int, largest: int = sys.maxsize) -> asyncio.Future[Record]:
+    def put(
+        self, address: ObjectAddress, obj: Object, *, expect: int, largest: int = sys.maxsize
+    ) -> asyncio.Future[Record]:
         """Create (`expect` 0) or replace the object whose revision is `expect`. Sets metadata.resourceVersion.
 
         An object of more than `largest` bytes is refused.
         """
         return self._write(address, obj, expect=expect, op=Op.UPDATE if expect else Op.CREATE, largest=largest)
 
-    def delete(self, address: Address, obj: Object, *, expect: int) -> asyncio.Future[Record]:
+    def delete(self, address: ObjectAddress, obj: Object, *, expect: int) -> asyncio.Future[Record]:
         """Remove the object; `obj` is the last state that watchers will be shown."""
         return self._write(address, obj, expect=expect, op=Op.DELETE)
 
     def _write(
-        self, address: Address, obj: Object, *, expect: int, op: Op, largest: int = sys.maxsize
+        self, address: ObjectAddress, obj: Object, *, expect: int, op: Op, largest: int = sys.maxsize
     ) -> asyncio.Future[Record]:
         current = self.latest(address)
         if (current.rev if current else 0) != expect:
@@ -181,7 +183,7 @@ class Store:
         else:
             loop.call_soon(self._flush)
 
-    def _tombstone(self, address: Address) -> int:
+    def _tombstone(self, address: ObjectAddress) -> int:
         """The deletion that a new object of the same name follows, so that compaction drops it in time."""
         pending = self._latest.get(address)
         return pending[0] if pending else self._state.tombstone(address)
@@ -330,7 +332,7 @@ class Store:
             if room < 0:
                 raise errors.Expired(f"too old resource version: {since}; too much has changed since then")
             known[row.rev] = row
-            address = Address.from_key(row.key)
+            address = ObjectAddress.from_key(row.key)
             previous = Record(address, before.rev, before.value) if before and before.op != Op.DELETE else None
             changes.append(Change(row.op, Record(address, row.rev, row.value), previous))
         return changes

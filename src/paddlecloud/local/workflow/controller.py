@@ -28,7 +28,7 @@ from paddlecloud.local.apiserver.auth.identities import WORKFLOW_CONTROLLER
 from paddlecloud.local.apiserver.objects.admission import Validator
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.control_plane import ControlPlane
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.workflow.artifacts.collector import Collector, Sweeper
 from paddlecloud.local.workflow.artifacts.reading import handler as reading_handler
 from paddlecloud.local.workflow.artifacts.repository import Repository
@@ -226,7 +226,7 @@ class Workflows:
 
     def _stored_value(self, namespace: str, name: str, key: str) -> str | None:
         """Of a ConfigMap: the limit of a semaphore, which needs no label."""
-        record = self._store.get(Address("/configmaps", namespace, name))
+        record = self._store.get(ObjectAddress("/configmaps", namespace, name))
         value = None if record is None else (record.object.get("data") or {}).get(key)
         return value if isinstance(value, str) else None
 
@@ -234,7 +234,7 @@ class Workflows:
         """Whether a pod of the cache is stored still. `argo retry` deletes a pod and then takes its node out of the
         status; the cache of pods may be behind, and the new attempt would be judged by the pod of the old one."""
         meta = pod["metadata"]
-        record = self._store.get(Address("/pods", meta["namespace"], meta["name"]))
+        record = self._store.get(ObjectAddress("/pods", meta["namespace"], meta["name"]))
         return record is not None and record.meta.uid == meta["uid"]
 
     def _observe(self, workflow: Object) -> Observed:
@@ -262,16 +262,16 @@ class Workflows:
             budgets=self._budgets.cache.by_index(OWNER, owned_by(workflow)),
             specs=specs,
             config_map=value,
-            cache=same_in_one_pass(lambda name: self._store.get(Address("/configmaps", namespace, name))),
+            cache=same_in_one_pass(lambda name: self._store.get(ObjectAddress("/configmaps", namespace, name))),
             is_stored=functools.cache(functools.partial(self._repository.is_stored, namespace)),
             programs=self._programs,
             is_large=is_packed(workflow),
         )
 
 
-def _template_address(namespace: str, name: str, clusterwide: bool) -> Address:
+def _template_address(namespace: str, name: str, clusterwide: bool) -> ObjectAddress:
     resource = CLUSTER_TEMPLATES if clusterwide else TEMPLATES
-    return Address(f"{resource.group}/{resource.plural}", "" if clusterwide else namespace, name)
+    return ObjectAddress(f"{resource.group}/{resource.plural}", "" if clusterwide else namespace, name)
 
 
 def _when_deleted(act: Callable[[Object], None]) -> Callable[[Object | None, Object | None], None]:

@@ -12,7 +12,7 @@ from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.resource import SERVICES, Object
 from paddlecloud.local.apiserver.registry import KindInfo
 from paddlecloud.local.proxy.node_ports import FIRST, LAST, SHARE, NodePorts
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 INFO = KindInfo(SERVICES, singular="service")
@@ -28,7 +28,7 @@ def given(obj: Object) -> list[Any]:
 
 
 async def keep(store: Store, obj: Object) -> Object:
-    await store.put(Address("/services", "default", obj["metadata"]["name"]), obj, expect=0)
+    await store.put(ObjectAddress("/services", "default", obj["metadata"]["name"]), obj, expect=0)
     return obj
 
 

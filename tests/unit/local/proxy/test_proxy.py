@@ -18,11 +18,11 @@ from paddlecloud.local.proxy.balancer import Balancer
 from paddlecloud.local.proxy.connections import Connections
 from paddlecloud.local.proxy.listener import Listener
 from paddlecloud.local.proxy.relay import reset
-from paddlecloud.local.proxy.routes import Address, Route, routes_of, unsupported
+from paddlecloud.local.proxy.routes import Route, SocketAddress, routes_of, unsupported
 from tools.ports import free_port
 
-A, B, C = Address("127.70.0.1", 8080), Address("127.70.0.2", 8080), Address("127.70.0.3", 8080)
-FRONT = Address("127.40.0.10", 80)
+A, B, C = SocketAddress("127.70.0.1", 8080), SocketAddress("127.70.0.2", 8080), SocketAddress("127.70.0.3", 8080)
+FRONT = SocketAddress("127.40.0.10", 80)
 
 
 def service(**spec: Any) -> Object:
@@ -30,7 +30,7 @@ def service(**spec: Any) -> Object:
     return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"}, "spec": body}
 
 
-def piece(*endpoints: tuple[Address, str], port: str = "http") -> Object:
+def piece(*endpoints: tuple[SocketAddress, str], port: str = "http") -> Object:
     conditions = {
         "ready": {"ready": True, "serving": True, "terminating": False},
         "unready": {"ready": False, "serving": False, "terminating": False},
@@ -56,7 +56,9 @@ def piece(*endpoints: tuple[Address, str], port: str = "http") -> Object:
         ("nobody there: nothing is listened on", [(A, "unready")], None),
     ],
 )
-def test_who_is_asked(case: str, endpoints: list[tuple[Address, str]], backends: tuple[Address, ...] | None) -> None:
+def test_who_is_asked(
+    case: str, endpoints: list[tuple[SocketAddress, str]], backends: tuple[SocketAddress, ...] | None
+) -> None:
     expected = {FRONT: Route(backends)} if backends else {}
     assert routes_of(service(), [piece(*endpoints)]) == expected
 
@@ -71,11 +73,11 @@ def test_who_is_asked(case: str, endpoints: list[tuple[Address, str]], backends:
         (
             "a node port",
             {"type": "NodePort", "ports": [{"name": "http", "port": 80, "nodePort": 30080}]},
-            [FRONT, Address("127.0.0.1", 30080)],
+            [FRONT, SocketAddress("127.0.0.1", 30080)],
         ),
     ],
 )
-def test_where_it_listens(case: str, spec: Object, expected: list[Address]) -> None:
+def test_where_it_listens(case: str, spec: Object, expected: list[SocketAddress]) -> None:
     assert list(routes_of(service(**spec), [piece((A, "ready"))])) == expected
 
 
@@ -101,7 +103,7 @@ def test_backends_take_turns_and_the_others_are_next_in_line() -> None:
 def test_a_client_keeps_its_backend_until_it_is_quiet_for_too_long_or_the_backend_goes() -> None:
     balancer = Balancer(Route((A, B), affinity=60))
 
-    def visit(client: str, now: float) -> Address:
+    def visit(client: str, now: float) -> SocketAddress:
         chosen = balancer.candidates(client, now)[0]
         balancer.connected(client, chosen, now)
         return chosen
@@ -120,15 +122,15 @@ Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def backend(serve: Serve, ip: str = "127.70.9.1") -> AsyncIterator[Address]:
+async def backend(serve: Serve, ip: str = "127.70.9.1") -> AsyncIterator[SocketAddress]:
     server = await asyncio.start_server(serve, ip, 0)
     async with server:
-        yield Address(ip, server.sockets[0].getsockname()[1])
+        yield SocketAddress(ip, server.sockets[0].getsockname()[1])
 
 
 @contextlib.asynccontextmanager
-async def proxied(*backends: Address, connections: Connections | None = None) -> AsyncIterator[Listener]:
-    address = Address("127.40.9.1", free_port("127.40.9.1"))
+async def proxied(*backends: SocketAddress, connections: Connections | None = None) -> AsyncIterator[Listener]:
+    address = SocketAddress("127.40.9.1", free_port("127.40.9.1"))
     places = connections or Connections(1000)
     listener = Listener(address, Route(backends), SystemClock(), partial(places.place, "default"))
     await listener.open()
@@ -138,7 +140,7 @@ async def proxied(*backends: Address, connections: Connections | None = None) ->
         await listener.abort()
 
 
-async def ask(address: Address, question: bytes) -> bytes:
+async def ask(address: SocketAddress, question: bytes) -> bytes:
     """Send all, end our half, read all."""
     reader, writer = await asyncio.open_connection(address.ip, address.port)
     writer.write(question)
@@ -235,13 +237,13 @@ async def test_a_large_answer_arrives_whole() -> None:
 
 
 async def test_a_backend_that_has_gone_costs_no_connection() -> None:
-    gone = Address("127.70.9.2", free_port("127.70.9.2"))
+    gone = SocketAddress("127.70.9.2", free_port("127.70.9.2"))
     async with backend(count) as at, proxied(gone, at) as listener:
         assert [await ask(listener.address, b"abc") for _ in range(4)] == [b"3"] * 4
 
 
 async def test_with_no_backend_left_the_client_is_reset() -> None:
-    gone = Address("127.70.9.2", free_port("127.70.9.2"))
+    gone = SocketAddress("127.70.9.2", free_port("127.70.9.2"))
     async with proxied(gone) as listener:
         with pytest.raises(ConnectionResetError):
             await ask(listener.address, b"abc")

@@ -13,14 +13,14 @@ from harness import PATIENCE
 from paddlecloud.kube import errors
 from paddlecloud.local.store import log
 from paddlecloud.local.store import store as store_module
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 KIND = "/things"
 
 
 async def put(store: Store, name: str, *, size: int = 0) -> int:
-    address = Address(KIND, "", name)
+    address = ObjectAddress(KIND, "", name)
     current = store.latest(address)
     obj = {"metadata": {"name": name, "uid": name}, "filler": "x" * size}
     return (await store.put(address, obj, expect=current.rev if current else 0)).rev
@@ -54,7 +54,7 @@ async def test_a_durable_write_is_acknowledged_only_once_the_disk_has_it(
     assert len(synced) < 12, "writes that wait together share a sync"
     for moment, name in acknowledged:
         after_cut = Store(synced[moment - 1] / "state.db")
-        assert after_cut.get(Address(KIND, "", name)) is not None, f"{name} was acknowledged and is lost"
+        assert after_cut.get(ObjectAddress(KIND, "", name)) is not None, f"{name} was acknowledged and is lost"
         await after_cut.close()
 
 
@@ -111,7 +111,7 @@ async def test_a_disk_that_refuses_to_sync_fails_the_writes_and_nothing_else(
     results = await asyncio.gather(put(store, "lost"), put(store, "kept"), return_exceptions=True)
     assert all(isinstance(result, errors.ServiceUnavailable) for result in results)
     assert "did not reach the disk" in str(results[0])
-    assert store.get(Address(KIND, "", "lost")) is None
+    assert store.get(ObjectAddress(KIND, "", "lost")) is None
     broken = False
     again = await put(store, "kept")
     assert again == first + 1

@@ -15,7 +15,7 @@ import pytest
 
 from paddlecloud.kube import errors
 from paddlecloud.local.store.log import FORMAT, Op, StorageError
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 KIND = "/things"
@@ -26,7 +26,7 @@ def thing(name: str, value: int = 0, size: int = 0) -> dict[str, object]:
 
 
 async def put(store: Store, name: str, value: int = 0, *, size: int = 0) -> int:
-    address = Address(KIND, "", name)
+    address = ObjectAddress(KIND, "", name)
     current = store.latest(address)
     return (await store.put(address, thing(name, value, size), expect=current.rev if current else 0)).rev
 
@@ -75,7 +75,7 @@ async def test_what_was_acknowledged_survives_kill_9(tmp_path: Path, mode: str, 
         process.wait()
         store = Store(path)
         for name, (rev, step) in acknowledged.items():
-            record = store.get(Address(KIND, "", name))
+            record = store.get(ObjectAddress(KIND, "", name))
             assert record is not None, f"{name} was acknowledged at {rev} and is lost"
             assert record.rev >= rev
             if record.rev == rev:
@@ -124,7 +124,7 @@ async def test_a_full_disk_refuses_writes_keeps_reads_and_recovers(tmp_path: Pat
     )  # fmt: skip
     assert all(isinstance(result, errors.ServiceUnavailable) for result in results), results
     assert "full" in str(results[0])
-    kept = store.get(Address(KIND, "", "kept"))
+    kept = store.get(ObjectAddress(KIND, "", "kept"))
     assert kept is not None
     assert (kept.rev, kept.object["value"]) == (first, 1)
     store._log._db.execute("PRAGMA max_page_count = 1000000")

@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paddlecloud.kube import errors
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ns1/a", "ns1/b", "ns2/a"]), st.booleans()), max_size=12)
 
 
-def address(key: str) -> Address:
+def address(key: str) -> ObjectAddress:
     namespace, _, name = key.partition("/")
-    return Address("/things", namespace, name)
+    return ObjectAddress("/things", namespace, name)
 
 
 async def step(store: Store, key: str, *, remove: bool) -> None:

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from paddlecloud.kube import errors
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -50,7 +50,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     async def _put(self, space: str, name: str, value: int, expect: int) -> int:
         obj = {"metadata": {"name": name, "namespace": space, "uid": "u"}, "value": value}
-        return (await self.store.put(Address(KIND, space, name), obj, expect=expect)).rev
+        return (await self.store.put(ObjectAddress(KIND, space, name), obj, expect=expect)).rev
 
     @rule(space=SPACES, name=NAMES)
     def write(self, space: str, name: str) -> None:
@@ -75,7 +75,7 @@ class StoreMachine(RuleBasedStateMachine):
 
         async def delete() -> int:
             obj = {"metadata": {"name": name, "namespace": space, "uid": "u"}}
-            return (await self.store.delete(Address(KIND, space, name), obj, expect=expect)).rev
+            return (await self.store.delete(ObjectAddress(KIND, space, name), obj, expect=expect)).rev
 
         self.history.append((self.call(delete()), Op.DELETE, space, name))
 
@@ -84,7 +84,7 @@ class StoreMachine(RuleBasedStateMachine):
         """All start from the newest state in flight, so all succeed, in order."""
 
         async def burst() -> list[int]:
-            address = Address(KIND, "x", "a")
+            address = ObjectAddress(KIND, "x", "a")
             futures = []
             for _ in range(many):
                 current = self.store.latest(address)

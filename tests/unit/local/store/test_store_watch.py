@@ -11,7 +11,7 @@ from paddlecloud.kube import errors
 from paddlecloud.local.store import recent
 from paddlecloud.local.store import store as store_module
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change, Watch
 
@@ -27,7 +27,7 @@ async def test_a_cancellation_that_comes_together_with_a_change_is_not_lost() ->
     watch = Watch(KIND, None, ())
     reading = asyncio.ensure_future(watch.next_batch(60))
     await asyncio.sleep(0)
-    watch.offer(Change(Op.CREATE, Record(Address(KIND, "", "a"), 1, b"{}"), None))
+    watch.offer(Change(Op.CREATE, Record(ObjectAddress(KIND, "", "a"), 1, b"{}"), None))
     reading.cancel()
     with pytest.raises(asyncio.CancelledError):
         await reading
@@ -45,7 +45,7 @@ async def test_waiting_without_a_change_ends_with_none_and_after_the_end_with_no
 
 
 async def updates(store: Store, name: str, count: int, *, size: int) -> None:
-    address = Address(KIND, "", name)
+    address = ObjectAddress(KIND, "", name)
     for _ in range(count):
         current = store.latest(address)
         obj = {"metadata": {"name": name, "uid": name}, "filler": "x" * size}
@@ -83,7 +83,7 @@ async def test_more_history_than_can_be_read_at_once_has_expired_for_its_collect
     monkeypatch.setattr(recent, "MOST", 2)
     monkeypatch.setattr(store_module, "HISTORY_BYTES", 20_000)
     await updates(store, "large", 10, size=4_000)
-    await store.put(Address("/others", "", "a"), {"metadata": {"name": "a", "uid": "a"}}, expect=0)
+    await store.put(ObjectAddress("/others", "", "a"), {"metadata": {"name": "a", "uid": "a"}}, expect=0)
     await updates(store, "large", 2, size=1)
     with pytest.raises(errors.Expired, match="too much has changed"):
         store.watch(KIND, None, since=1)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.proxy.routes import Address, Route, routes_of
+from paddlecloud.local.proxy.routes import Route, SocketAddress, routes_of
 from paddlecloud.local.workloads.endpoint_controller import by_labels, by_selector
 from paddlecloud.local.workloads.endpoints import SLICE_SIZE, Observed, decide
 
@@ -88,7 +88,7 @@ def test_pods_that_give_a_name_different_ports_are_listed_with_their_own() -> No
     subsets = {s["ports"][0]["port"]: [address["ip"] for address in s["addresses"]] for s in mirror["subsets"]}
     assert subsets == {8080: ["127.70.0.1", "127.70.0.3"], 9090: ["127.70.0.2"]}
     assert routes_of({**svc, "spec": {**svc["spec"], "clusterIP": "127.40.0.1"}}, slices) == {
-        Address("127.40.0.1", 80): Route((("127.70.0.1", 8080), ("127.70.0.3", 8080), ("127.70.0.2", 9090)))
+        SocketAddress("127.40.0.1", 80): Route((("127.70.0.1", 8080), ("127.70.0.3", 8080), ("127.70.0.2", 9090)))
     }
 
 

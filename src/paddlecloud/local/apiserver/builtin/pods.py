@@ -15,7 +15,7 @@ from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Respo
 from paddlecloud.local.apiserver.http.responses import success
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 PRIORITY_CLASSES = "scheduling.k8s.io/priorityclasses"
@@ -57,7 +57,7 @@ def _priority_class(store: Store, obj: Object, spec: Object) -> Object:
     """The class a pod names, else the one meant for all that name none, else nothing."""
     name = spec.get("priorityClassName")
     if name:
-        record = store.latest(Address(PRIORITY_CLASSES, "", name))
+        record = store.latest(ObjectAddress(PRIORITY_CLASSES, "", name))
         if record is None:
             raise _refused(obj, f"no PriorityClass with name {name} was found")
         return record.object

@@ -17,7 +17,7 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
@@ -99,7 +99,7 @@ class CustomKinds:
         await self._worker.run()
 
     async def _clean(self, name: str) -> None:
-        record = self._store.latest(Address(COLLECTION, "", name))
+        record = self._store.latest(ObjectAddress(COLLECTION, "", name))
         if record is None or not record.meta.deletion_timestamp:
             return  # gone, and perhaps made anew
         spec = record.object["spec"]

@@ -25,7 +25,7 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
@@ -46,10 +46,10 @@ class GarbageCollector:
         self._store = store
         self._registry = registry
         self._verbs = verbs
-        self._uids: dict[str, Address] = {}
-        self._owners: dict[Address, Owners] = {}
-        self._dependents: dict[str, set[Address]] = {}
-        self._worker: Worker[Address] = Worker("garbage collection of", self._collect)
+        self._uids: dict[str, ObjectAddress] = {}
+        self._owners: dict[ObjectAddress, Owners] = {}
+        self._dependents: dict[str, set[ObjectAddress]] = {}
+        self._worker: Worker[ObjectAddress] = Worker("garbage collection of", self._collect)
         for collection in store.collections():
             for record in store.list(collection):
                 self._index(record)
@@ -79,7 +79,7 @@ class GarbageCollector:
         self._uids[record.meta.uid] = record.address
         self._set_owners(record.address, _owners_of(record.meta.owner_references or ()))
 
-    def _set_owners(self, address: Address, owners: Owners) -> None:
+    def _set_owners(self, address: ObjectAddress, owners: Owners) -> None:
         before = self._owners.get(address, {})
         if owners == before:
             return
@@ -97,7 +97,7 @@ class GarbageCollector:
         else:
             self._owners.pop(address, None)
 
-    def _forget(self, address: Address, record: Record) -> str:
+    def _forget(self, address: ObjectAddress, record: Record) -> str:
         uid = record.meta.uid
         if self._uids.get(uid) == address:
             del self._uids[uid]
@@ -109,7 +109,7 @@ class GarbageCollector:
         if due:
             self._mark(record.address)
 
-    def _is_settled(self, address: Address) -> bool:
+    def _is_settled(self, address: ObjectAddress) -> bool:
         """Whether all owners live and none waits for its dependents. The end of an owner marks them."""
         owners = self._owners.get(address, {})
         if len(owners) > MANY:
@@ -120,7 +120,7 @@ class GarbageCollector:
             for owner in found
         )
 
-    def _mark(self, address: Address, *, later: bool = False) -> None:
+    def _mark(self, address: ObjectAddress, *, later: bool = False) -> None:
         self._worker.add(address, later=later)
 
     # Collecting
@@ -128,7 +128,7 @@ class GarbageCollector:
     async def run(self) -> None:
         await self._worker.run()
 
-    async def _collect(self, address: Address) -> None:
+    async def _collect(self, address: ObjectAddress) -> None:
         record = self._store.latest(address)
         if record is None:
             return
@@ -170,14 +170,14 @@ class GarbageCollector:
         found = self._registry.by_kind(group, version, str(ref.get("kind", "")))
         return found is not None and found.resource.namespaced
 
-    def _foreground(self, address: Address) -> bool:
+    def _foreground(self, address: ObjectAddress) -> bool:
         """The object waits for its dependents to go first."""
         record = self._store.latest(address)
         if record is None:
             return False
         return bool(record.meta.deletion_timestamp) and FOREGROUND in (record.meta.finalizers or ())
 
-    async def _finish_owner(self, info: KindInfo, owner: Address, obj: Object) -> None:
+    async def _finish_owner(self, info: KindInfo, owner: ObjectAddress, obj: Object) -> None:
         meta = obj["metadata"]
         slice_ = TimeSlice()
         dependents = []
@@ -198,23 +198,23 @@ class GarbageCollector:
             return
         await self._rewrite(info, obj, lambda m: _drop_finalizer(m, FOREGROUND))
 
-    def _may_go(self, owner: Address, blocking: set[Address]) -> bool:
+    def _may_go(self, owner: ObjectAddress, blocking: set[ObjectAddress]) -> bool:
         """Whether no dependent blocks the end of a foreground deletion but those that wait for this object."""
         return all(map(self._foreground, blocking)) and in_a_circle(owner, blocking, self._waiting_owners)
 
-    def _waiting_owners(self, address: Address) -> Iterator[Address | None]:
+    def _waiting_owners(self, address: ObjectAddress) -> Iterator[ObjectAddress | None]:
         """For each reference of the object the owner whose foreground deletion it blocks, if it blocks one."""
         for uid, blocks in self._owners.get(address, {}).items():
             owner = self._uids.get(uid) if blocks else None
             yield owner if owner is not None and self._foreground(owner) else None
 
-    def _mark_if_alive(self, address: Address, *, later: bool) -> None:
+    def _mark_if_alive(self, address: ObjectAddress, *, later: bool) -> None:
         """What is on its way already needs no second judgement; marking it again would go round in circles."""
         record = self._store.latest(address)
         if record is not None and not record.meta.deletion_timestamp:
             self._mark(address, later=later)
 
-    async def _orphan(self, address: Address, uid: str) -> None:
+    async def _orphan(self, address: ObjectAddress, uid: str) -> None:
         info, record = self._info(address), self._store.latest(address)
         if info is None or record is None:
             return
@@ -235,7 +235,7 @@ class GarbageCollector:
             info, meta.get("namespace", ""), meta["name"], mutate, options=WriteOptions(manager="garbage-collector")
         )
 
-    def _info(self, address: Address) -> KindInfo | None:
+    def _info(self, address: ObjectAddress) -> KindInfo | None:
         group, _, plural = address.collection.partition("/")
         return self._registry.any_version(group, plural)
 

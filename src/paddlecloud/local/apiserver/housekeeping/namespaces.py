@@ -15,7 +15,7 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Mutate, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
@@ -33,7 +33,7 @@ def admit(store: Store, info: KindInfo, obj: Object, old: Object | None, _: Writ
     if old is not None or not info.resource.namespaced:
         return
     name = obj["metadata"]["namespace"]
-    record = store.latest(Address(COLLECTION, "", name))
+    record = store.latest(ObjectAddress(COLLECTION, "", name))
     if record is None:
         raise errors.not_found("namespaces", name)
     if record.meta.deletion_timestamp:
@@ -93,7 +93,7 @@ class NamespaceCollector:
         await self._worker.run()
 
     async def _sweep(self, name: str) -> None:
-        record = self._store.latest(Address(COLLECTION, "", name))
+        record = self._store.latest(ObjectAddress(COLLECTION, "", name))
         if record is None or not record.meta.deletion_timestamp:
             return  # gone, and perhaps made anew
         content = [
@@ -142,7 +142,7 @@ class NamespaceCollector:
         options = WriteOptions(manager="namespace-controller")
         await self._verbs.update(kind, name, name, mutate, options=options, subresource=subresource)
 
-    async def _remove(self, address: Address) -> None:
+    async def _remove(self, address: ObjectAddress) -> None:
         group, _, plural = address.collection.partition("/")
         kind = self._registry.any_version(group, plural)
         if kind is None:
@@ -191,7 +191,7 @@ class NamespaceInitializer:
             assert kind is not None, f"{plural} are always served"
             options = WriteOptions(manager="namespace-controller")
             try:
-                current = self._store.latest(Address(f"/{plural}", namespace, name))
+                current = self._store.latest(ObjectAddress(f"/{plural}", namespace, name))
                 if current is None:
                     await self._verbs.create(kind, obj, namespace=namespace, options=options)
                 elif plural == "configmaps" and current.object.get("data") != self._data:

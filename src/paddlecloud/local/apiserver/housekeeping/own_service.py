@@ -12,16 +12,16 @@ from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
 NAME, NAMESPACE, PORT = "kubernetes", "default", 443
 _LABELS = {"component": "apiserver", "provider": "kubernetes"}
 _KINDS = {
-    Address("/services", NAMESPACE, NAME): "Service",
-    Address("discovery.k8s.io/endpointslices", NAMESPACE, NAME): "EndpointSlice",
-    Address("/endpoints", NAMESPACE, NAME): "Endpoints",
+    ObjectAddress("/services", NAMESPACE, NAME): "Service",
+    ObjectAddress("discovery.k8s.io/endpointslices", NAMESPACE, NAME): "EndpointSlice",
+    ObjectAddress("/endpoints", NAMESPACE, NAME): "Endpoints",
 }
 
 

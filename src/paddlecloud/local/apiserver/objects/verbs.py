@@ -20,7 +20,7 @@ from paddlecloud.local.apiserver.objects.apply import apply, check_declared
 from paddlecloud.local.apiserver.objects.large import largest_stored, runner
 from paddlecloud.local.apiserver.objects.patch import json_equal
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 
 Mutate = Callable[[Object], Object]
@@ -357,8 +357,8 @@ def _unmet(what: str, wanted: str, found: str) -> str:
     return f"Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
 
 
-def address_of(info: KindInfo, namespace: str, name: str) -> Address:
-    return Address(info.collection, namespace if info.resource.namespaced else "", name)
+def address_of(info: KindInfo, namespace: str, name: str) -> ObjectAddress:
+    return ObjectAddress(info.collection, namespace if info.resource.namespaced else "", name)
 
 
 def _grace(info: KindInfo, obj: Object, asked: int | None) -> int:

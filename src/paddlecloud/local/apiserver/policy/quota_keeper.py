@@ -17,7 +17,7 @@ from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy import limitrange, quota
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
 from paddlecloud.local.store.log import Op
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.store.store import Store
 from paddlecloud.local.store.watch import Change
 
@@ -52,7 +52,7 @@ class QuotaKeeper:
         self._verbs = verbs
         self._quotas: dict[str, dict[str, _Kept]] = {}
         self._ranges: dict[str, dict[str, Object]] = {}
-        self._reserved: dict[str, dict[Address, dict[str, Amounts]]] = {}  # by namespace, address and quota
+        self._reserved: dict[str, dict[ObjectAddress, dict[str, Amounts]]] = {}  # by namespace, address and quota
         self._worker: Worker[tuple[str, str]] = Worker("status of quota", self.write_status, settle=_SETTLE)
         for record in (*store.list(QUOTAS), *store.list(RANGES)):
             self._take(record)
@@ -86,12 +86,12 @@ class QuotaKeeper:
         reserved = self._living_reservations(namespace)
         taken = {entry.name: total([entry.used, *(r.get(entry.name, {}) for r in reserved.values())]) for entry in kept}
         quota.check([e.quota for e in kept], collection, obj, old, used=lambda one: taken[one["metadata"]["name"]])
-        shares = reserved.setdefault(Address(collection, namespace, obj["metadata"]["name"]), {})
+        shares = reserved.setdefault(ObjectAddress(collection, namespace, obj["metadata"]["name"]), {})
         for entry in kept:
             grown = minus(quota.counted(entry.quota, collection, obj), quota.counted(entry.quota, collection, old))
             shares[entry.name] = total([shares.get(entry.name, {}), grown])
 
-    def _living_reservations(self, namespace: str) -> dict[Address, dict[str, Amounts]]:
+    def _living_reservations(self, namespace: str) -> dict[ObjectAddress, dict[str, Amounts]]:
         reserved = self._reserved.setdefault(namespace, {})
         for address in [a for a in reserved if self._store.latest(a) is self._store.get(a)]:
             del reserved[address]
@@ -146,7 +146,7 @@ class QuotaKeeper:
         self._quotas.setdefault(address.namespace, {})[address.name] = entry
         self._mark(address.namespace, address.name)
 
-    def _forget(self, address: Address) -> None:
+    def _forget(self, address: ObjectAddress) -> None:
         held: dict[str, dict[str, _Kept]] | dict[str, dict[str, Object]]
         held = self._quotas if address.collection == QUOTAS else self._ranges
         held.get(address.namespace, {}).pop(address.name, None)

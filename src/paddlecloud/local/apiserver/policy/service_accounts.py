@@ -12,7 +12,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.auth.tokens import EXTENDED_REQUEST
 from paddlecloud.local.apiserver.objects.metadata import generate_name
 from paddlecloud.local.apiserver.registry import KindInfo
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 COLLECTION = "/serviceaccounts"
@@ -38,7 +38,7 @@ def add_service_account(store: Store, rng: random.Random, info: KindInfo, obj: O
 def _account(store: Store, pod: Object) -> Object:
     namespace = pod["metadata"].get("namespace") or ""
     name = pod["spec"].get("serviceAccountName") or "default"
-    record = store.latest(Address(COLLECTION, namespace, name))
+    record = store.latest(ObjectAddress(COLLECTION, namespace, name))
     if record is not None:
         return record.object
     if name == "default":

@@ -41,7 +41,7 @@ _OF_ANSWERS = frozenset(("content-length", "content-type", "date"))
 """Written by the API server as for every answer."""
 
 
-class Address(NamedTuple):
+class BackendAddress(NamedTuple):
     """`port` is where the pod listens, `known_port` the number that its program asked for."""
 
     scheme: str
@@ -50,7 +50,7 @@ class Address(NamedTuple):
     known_port: int
 
 
-async def exchange(request: Request, address: Address, *, path: str, prefix: str, held: ExitStack) -> Response:
+async def exchange(request: Request, address: BackendAddress, *, path: str, prefix: str, held: ExitStack) -> Response:
     """The pod's answer. `path` is the one for the pod, below `prefix` in the URL of the request.
 
     `held` is closed as soon as all of the answer has been passed on.

@@ -11,7 +11,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.api import Handler
 from paddlecloud.local.apiserver.http.request import Request, RequestInfo, Response
 from paddlecloud.local.apiserver.objects.verbs import Verbs
-from paddlecloud.local.apiserver.proxy.exchange import Address, exchange
+from paddlecloud.local.apiserver.proxy.exchange import BackendAddress, exchange
 from paddlecloud.local.apiserver.proxy.target import (
     Backend,
     Target,
@@ -73,7 +73,7 @@ class _Proxy:
                 raise errors.TooManyRequests(
                     f"too many requests to pods of namespace {info.namespace} at once", retry_after=1
                 )
-            address = Address(target.scheme, ip, port, backend.port)
+            address = BackendAddress(target.scheme, ip, port, backend.port)
             return await exchange(request, address, path=info.proxied, prefix=prefix, held=held.pop_all())
 
     def _address(self, namespace: str, backend: Backend) -> tuple[str, int]:

@@ -19,7 +19,7 @@ from paddlecloud.local.knative.gateway.sockets import serve_unix
 log = logging.getLogger(__name__)
 
 PIECE = 64 * 1024
-Address = tuple[str, int]
+PodAddress = tuple[str, int]
 
 
 class Activator:
@@ -28,7 +28,7 @@ class Activator:
     def __init__(self, folder: Path, *, wake: Callable[[str], None]) -> None:
         self._folder = folder
         self._wake = wake
-        self._pods: Mapping[str, Sequence[Address]] = {}
+        self._pods: Mapping[str, Sequence[PodAddress]] = {}
         self._patience: Mapping[str, float] = {}
         self._failures: Mapping[str, str] = {}
         self._servers: dict[str, asyncio.AbstractServer] = {}
@@ -60,7 +60,7 @@ class Activator:
 
         return take
 
-    async def _pod_of(self, key: str) -> Address:
+    async def _pod_of(self, key: str) -> PodAddress:
         async with self._moved:
             if not self._pods.get(key):
                 self._wake(key)

@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.auth import authorization
 from paddlecloud.local.apiserver.auth.authentication import ADMIN, ANONYMOUS, User
 from paddlecloud.local.apiserver.auth.authorization import Attributes, Authorizer, forbidden, impersonate
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 GROUP = "rbac.authorization.k8s.io"
@@ -32,8 +32,10 @@ def authenticated(name: str, *groups: str) -> User:
 ALICE = authenticated("alice")
 
 
-def address(obj: Object) -> Address:
-    return Address(f"{GROUP}/{PLURALS[obj['kind']]}", obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
+def address(obj: Object) -> ObjectAddress:
+    return ObjectAddress(
+        f"{GROUP}/{PLURALS[obj['kind']]}", obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+    )
 
 
 @pytest.fixture
@@ -143,7 +145,7 @@ async def test_a_grant_counts_when_its_write_is_acknowledged_and_ends_with_it(st
     assert not authorizer.allowed(ALICE, wanted).allowed
     await bind(store, "view", "alice", namespace="ns")
     assert authorizer.allowed(ALICE, wanted).allowed
-    where = Address(f"{GROUP}/rolebindings", "ns", "view-test")
+    where = ObjectAddress(f"{GROUP}/rolebindings", "ns", "view-test")
     record = store.get(where)
     assert record is not None
     await store.delete(where, record.object, expect=record.rev)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.local.apiserver.housekeeping.namespace_status import conditions
-from paddlecloud.local.store.record import Address, Record, encode
+from paddlecloud.local.store.record import ObjectAddress, Record, encode
 
 NOW = 1_700_000_000.0
 
 
 def record(collection: str, name: str, *finalizers: str) -> Record:
     obj = {"metadata": {"name": name, "namespace": "ns", "uid": name, "finalizers": list(finalizers)}}
-    return Record(Address(collection, "ns", name), 1, encode(obj))
+    return Record(ObjectAddress(collection, "ns", name), 1, encode(obj))
 
 
 def test_kinds_and_finalizers_that_remain_are_named_once() -> None:

@@ -16,7 +16,7 @@ from paddlecloud.local.apiserver.housekeeping.role_aggregation import RoleAggreg
 from paddlecloud.local.apiserver.objects.admission import Admission, WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.registry import Registry
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 GROUP = "rbac.authorization.k8s.io"
@@ -37,7 +37,7 @@ class AggregationServer:
         await self.verbs.create(info, obj, namespace="", options=WriteOptions(manager="test"))
 
     def rules(self, name: str) -> list[dict[str, Any]]:
-        record = self.store.get(Address(f"{GROUP}/clusterroles", "", name))
+        record = self.store.get(ObjectAddress(f"{GROUP}/clusterroles", "", name))
         assert record is not None
         found: list[dict[str, Any]] = record.object.get("rules", [])
         return found

@@ -21,7 +21,7 @@ from paddlecloud.local.apiserver.objects.admission import Admission, WriteOption
 from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.policy.quota_keeper import QuotaKeeper
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 
@@ -65,7 +65,7 @@ class HousekeepingServer:
         await self.verbs.create(info, obj, namespace=namespace, options=WriteOptions(manager="test"))
 
     def has(self, collection: str, namespace: str, name: str) -> bool:
-        return self.store.get(Address(collection, namespace, name)) is not None
+        return self.store.get(ObjectAddress(collection, namespace, name)) is not None
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ async def test_the_status_of_a_quota_is_written_although_the_disk_is_full_at_tha
     world.verbs.failures["ResourceQuota"] = 3
 
     def has_status() -> bool:
-        record = world.store.get(Address("/resourcequotas", "ns", "q"))
+        record = world.store.get(ObjectAddress("/resourcequotas", "ns", "q"))
         return record is not None and "used" in record.object.get("status", {})
 
     await eventually(has_status)

@@ -9,9 +9,9 @@ from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import SECRETS
 from paddlecloud.local.apiserver.auth.authentication import User
 from paddlecloud.local.apiserver.objects.listing import UNFINISHED, Pages, Selection
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 
-RECORDS = [Record(Address("/secrets", "ns", name), 1, b"{}") for name in "abc"]
+RECORDS = [Record(ObjectAddress("/secrets", "ns", name), 1, b"{}") for name in "abc"]
 
 
 def secrets_of(user: str) -> Selection:

@@ -19,7 +19,7 @@ from paddlecloud.local.apiserver.objects.admission import Admission, WriteOption
 from paddlecloud.local.apiserver.objects.verbs import DeleteOptions, Verbs
 from paddlecloud.local.apiserver.policy.quota_keeper import QuotaKeeper
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 
@@ -155,7 +155,7 @@ async def test_status_is_written_when_it_changed_and_only_then(world: QuotaServe
     await world.quota(configmaps=3)
     await world.configmap("a")
     await world.keeper.write_status(("ns", "q"))
-    record = world.store.get(Address("/resourcequotas", "ns", "q"))
+    record = world.store.get(ObjectAddress("/resourcequotas", "ns", "q"))
     assert record is not None
     assert record.object["status"] == {"hard": {"configmaps": "3"}, "used": {"configmaps": "1"}}
     revision = world.store.revision

@@ -11,7 +11,7 @@ import pytest
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.store.record import Address, Record
+from paddlecloud.local.store.record import ObjectAddress, Record
 from paddlecloud.local.workflow.decision.memoization import save
 from paddlecloud.local.workflow.observed import same_in_one_pass
 from unit.local.workflow.simulation import START, Simulation, workflow
@@ -279,7 +279,7 @@ def test_given_a_status_that_names_a_large_entry_very_often_then_it_is_not_writt
 
 
 def test_given_a_cache_that_others_write_meanwhile_then_one_pass_reads_one_version_of_it() -> None:
-    address = Address("/configmaps", "ns", "results")
+    address = ObjectAddress("/configmaps", "ns", "results")
     versions = iter([Record(address, 1, b'{"data": {"k": "first"}}'), Record(address, 2, b'{"data": {"k": "second"}}')])
     config_map = same_in_one_pass(lambda name: next(versions) if name == "results" else None)
     first, second = config_map("results"), config_map("results")
