@@ -12,7 +12,7 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import paging
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.filters import Row
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 
 class Kind(NamedTuple):
@@ -40,14 +40,14 @@ def own_id(kind: Kind, obj: Object) -> str:
 
 
 async def find(caller: Caller, kind: Kind, shown_id: str) -> Object:
-    """Raises `Refused` with 404 for one that is not there."""
+    """Raises `RequestRefused` with 404 for one that is not there."""
     at = caller.read_id(shown_id, kind.what)
     if found := await caller.first(kind.resource, at.namespace, f"{kind.label}={at.own}"):
         return found
     for obj in await caller.metadata(kind.resource, at.namespace, f"!{kind.label}"):
         if obj["metadata"]["uid"] == at.own:
             return await caller.client.get(kind.resource, obj["metadata"]["name"], at.namespace)
-    raise Refused(404, f"{kind.what} {shown_id!r} not found in namespace {at.namespace}")
+    raise RequestRefused(404, f"{kind.what} {shown_id!r} not found in namespace {at.namespace}")
 
 
 async def page(

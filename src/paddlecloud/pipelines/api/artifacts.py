@@ -14,7 +14,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import runs
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.api.routing import Request
 from paddlecloud.pipelines.runs.nodes import nodes_of
 
@@ -27,14 +27,14 @@ async def read_artifact(caller: Caller, request: Request) -> Object:
     wanted, node_id = request.path["artifact"], request.path["node"]
     node = (await asyncio.to_thread(nodes_of, workflow)).get(node_id)
     if node is None:
-        raise Refused(404, f"the run has no node {node_id[:100]!r}")
+        raise RequestRefused(404, f"the run has no node {node_id[:100]!r}")
     for artifact in (node.get("outputs") or {}).get("artifacts") or ():
         if artifact.get("name") != wanted:
             continue
         if isinstance(artifact.get("raw"), dict):
             return {"data": base64.b64encode(str(artifact["raw"].get("data") or "").encode()).decode()}
         return {"data": base64.b64encode(await _stored(caller, workflow, node_id, wanted)).decode()}
-    raise Refused(404, f"node {node_id[:100]!r} has no artifact {wanted[:100]!r}")
+    raise RequestRefused(404, f"node {node_id[:100]!r} has no artifact {wanted[:100]!r}")
 
 
 async def _stored(caller: Caller, workflow: Object, node: str, name: str) -> bytes:
@@ -45,13 +45,13 @@ async def _stored(caller: Caller, workflow: Object, node: str, name: str) -> byt
         async for chunk in caller.client.stream(path, query={"node": node, "name": name}):
             found += chunk
             if len(found) > MAX_BYTES:
-                raise Refused(
+                raise RequestRefused(
                     413, f"artifact {name!r} has more than {MAX_BYTES} bytes; read it from the artifact store"
                 )
     except (NotFound, MethodNotAllowed) as error:
         if await _serves_artifacts(caller, path):
-            raise Refused(404, error.message) from error
-        raise Refused(501, f"artifact {name!r} is not served here; read it from the artifact store") from error
+            raise RequestRefused(404, error.message) from error
+        raise RequestRefused(501, f"artifact {name!r} is not served here; read it from the artifact store") from error
     return bytes(found)
 
 

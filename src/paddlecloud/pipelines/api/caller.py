@@ -15,7 +15,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object, Resource
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import identifiers
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 PAGE = 100
 """Objects: of each one up to 256 KiB of annotations are read."""
@@ -71,7 +71,7 @@ class Caller(NamedTuple):
             items = body.get("items") or []
             objects, read = objects + len(items), read + len(answer.body)
             if objects > MAX_OBJECTS or read > MAX_READ:
-                raise Refused(
+                raise RequestRefused(
                     400,
                     f"namespace {namespace} has more than {MAX_OBJECTS} {resource.plural}, or more than "
                     f"{MAX_READ >> 20} MiB of them; delete some",

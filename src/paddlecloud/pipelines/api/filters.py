@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from paddlecloud.kube import times
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 Row = Mapping[str, Any]
 """Texts by field; times of fields that end in `_at` are seconds since 1970."""
@@ -49,18 +49,18 @@ class Predicate(NamedTuple):
 
 
 def parse(text: str, fields: Sequence[str]) -> list[Predicate]:
-    """`fields` are those of a row that may be named. Raises `Refused` with the field that is wrong."""
+    """`fields` are those of a row that may be named. Raises `RequestRefused` with the field that is wrong."""
     if not text:
         return []
     try:
         body = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise Refused(400, f"filter is not JSON: {error}") from error
+        raise RequestRefused(400, f"filter is not JSON: {error}") from error
     predicates = body.get("predicates") if isinstance(body, dict) else None
     if predicates is None and body == {}:
         return []
     if not isinstance(predicates, list) or len(predicates) > MAX_PREDICATES:
-        raise Refused(400, f"filter.predicates must be a list of at most {MAX_PREDICATES}")
+        raise RequestRefused(400, f"filter.predicates must be a list of at most {MAX_PREDICATES}")
     return [_predicate(each, f"filter.predicates[{at}]", fields) for at, each in enumerate(predicates)]
 
 
@@ -68,21 +68,21 @@ def field_named(key: Any, where: str, fields: Sequence[str]) -> str:
     name = key if isinstance(key, str) else ""
     name = name if name in fields else _SAME.get(name, name)
     if name not in fields:
-        raise Refused(400, f"{where} is {str(key)[:60]!r}; known are {', '.join(fields)}")
+        raise RequestRefused(400, f"{where} is {str(key)[:60]!r}; known are {', '.join(fields)}")
     return name
 
 
 def _predicate(each: Any, where: str, fields: Sequence[str]) -> Predicate:
     if not isinstance(each, dict):
-        raise Refused(400, f"{where} must be an object")
+        raise RequestRefused(400, f"{where} must be an object")
     given = each.get("operation", each.get("op"))
     operation = _NUMBERS.get(given, "") if isinstance(given, int) else str(given)
     if operation not in _OPERATIONS:
-        raise Refused(400, f"{where}.operation is {str(given)[:60]!r}; known are {', '.join(_OPERATIONS)}")
+        raise RequestRefused(400, f"{where}.operation is {str(given)[:60]!r}; known are {', '.join(_OPERATIONS)}")
     field = field_named(each.get("key"), f"{where}.key", fields)
     present = [name for name in _VALUES if each.get(name) is not None]
     if len(present) != 1:
-        raise Refused(400, f"{where} must have one value, such as stringValue")
+        raise RequestRefused(400, f"{where} must have one value, such as stringValue")
     return Predicate(field, operation, _value(each[present[0]], f"{where}.{present[0]}", field, operation))
 
 
@@ -90,16 +90,16 @@ def _value(value: Any, where: str, field: str, operation: str) -> Any:
     if operation == "IN":
         values = value.get("values") if isinstance(value, dict) else value
         if not isinstance(values, list) or len(values) > MAX_VALUES:
-            raise Refused(400, f"{where} must be a list of at most {MAX_VALUES} values")
+            raise RequestRefused(400, f"{where} must be a list of at most {MAX_VALUES} values")
         return frozenset(_scalar(each, where, field) for each in values)
     if operation == "IS_SUBSTRING" and field.endswith("_at"):
-        raise Refused(400, f"{where}: a time has no substrings; compare it with GREATER_THAN and LESS_THAN")
+        raise RequestRefused(400, f"{where}: a time has no substrings; compare it with GREATER_THAN and LESS_THAN")
     return _scalar(value, where, field)
 
 
 def _scalar(value: Any, where: str, field: str) -> Any:
     if not isinstance(value, (str, int)) or isinstance(value, bool):
-        raise Refused(400, f"{where} must be a text, a number or a time")
+        raise RequestRefused(400, f"{where} must be a text, a number or a time")
     if field == "state":
         return _STATES.get(str(value).upper(), str(value).upper())
     if not field.endswith("_at"):
@@ -109,4 +109,4 @@ def _scalar(value: Any, where: str, field: str) -> Any:
     try:
         return times.parse_rfc3339(value)
     except ValueError as error:
-        raise Refused(400, f"{where} is no time: {error}") from error
+        raise RequestRefused(400, f"{where} is no time: {error}") from error

@@ -17,7 +17,7 @@ from paddlecloud.pipelines.api.argo_objects import RECURRING_RUN, RUN
 from paddlecloud.pipelines.api.artifacts import read_artifact
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.records import Record
-from paddlecloud.pipelines.api.replies import Refused, text_in
+from paddlecloud.pipelines.api.replies import RequestRefused, text_in
 from paddlecloud.pipelines.api.routing import Handler, Request, Table
 from paddlecloud.pipelines.api.wire import page_query, read_trigger, shown_list
 from paddlecloud.pipelines.runs.submission import RunRequest
@@ -147,7 +147,7 @@ async def _source(words: Vocabulary, caller: Caller, asked: RunAsked) -> runs.Ru
         return runs.RunSource(await library.parsed(asked.manifest))
     if asked.version_id or asked.pipeline_id:
         return await runs.source_of_pipeline(caller, asked.pipeline_id, asked.version_id)
-    raise Refused(400, words.NOTHING_TO_RUN)
+    raise RequestRefused(400, words.NOTHING_TO_RUN)
 
 
 # Pipelines
@@ -163,7 +163,7 @@ async def upload_pipeline(words: Vocabulary, caller: Caller, request: Request) -
 async def upload_version(words: Vocabulary, caller: Caller, request: Request) -> Object:
     query = request.query
     if not query.get("pipelineid"):
-        raise Refused(400, "pipelineid is missing: the id of the pipeline that gets the version")
+        raise RequestRefused(400, "pipelineid is missing: the id of the pipeline that gets the version")
     name, _ = words.upload_in_query(query)
     made = await library.upload_version(caller, request.upload, name, query["pipelineid"], query.get("description", ""))
     return await words.pipeline_version(caller, made)

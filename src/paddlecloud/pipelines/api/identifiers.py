@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _OWN = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_]{0,61}[A-Za-z0-9])?")
@@ -28,7 +28,7 @@ def read(text: str, default: str, what: str = "id") -> Identifier:
     """An id that cannot be one is not found, rather than sent on in a selector."""
     namespace, dot, own = text.rpartition(".")
     if not _OWN.fullmatch(own) or (dot and not _NAMESPACE.fullmatch(namespace)):
-        raise Refused(404, f"{what} {text[:100]!r} not found")
+        raise RequestRefused(404, f"{what} {text[:100]!r} not found")
     return Identifier(namespace or default, own)
 
 
@@ -36,5 +36,5 @@ def namespace_named(text: str, default: str) -> str:
     if not text:
         return default
     if not _NAMESPACE.fullmatch(text):
-        raise Refused(400, f"namespace {text[:100]!r} is no name of a namespace")
+        raise RequestRefused(400, f"namespace {text[:100]!r} is no name of a namespace")
     return text

@@ -11,7 +11,7 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import paging, records
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.records import Kind, Record
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.runs import package
 from paddlecloud.pipelines.runs.package import Package
 
@@ -35,17 +35,17 @@ async def create(
     try:
         return records.of_config_map(await caller.client.create(CONFIGMAPS, made))
     except AlreadyExists as error:
-        raise Refused(
+        raise RequestRefused(
             409, f"there is already {_named(kind, name)} in namespace {namespace}; choose another name"
         ) from error
 
 
 async def find(caller: Caller, kind: Kind, shown_id: str) -> Record:
-    """Raises `Refused` with 404 for one that is not there."""
+    """Raises `RequestRefused` with 404 for one that is not there."""
     at = caller.read_id(shown_id, kind)
     found = await caller.metadata(CONFIGMAPS, at.namespace, records.selector(kind, id=at.own))
     if not found:
-        raise Refused(404, f"{kind} {shown_id!r} not found in namespace {at.namespace}")
+        raise RequestRefused(404, f"{kind} {shown_id!r} not found in namespace {at.namespace}")
     return records.of_config_map(found[0])
 
 
@@ -55,7 +55,7 @@ async def named(caller: Caller, kind: Kind, name: str, namespace: str) -> Record
     for obj in await caller.metadata(CONFIGMAPS, namespace, records.selector(kind)):
         if obj["metadata"]["name"] == wanted:
             return records.of_config_map(obj)
-    raise Refused(404, f"{kind} {name[:100]!r} not found in namespace {namespace}")
+    raise RequestRefused(404, f"{kind} {name[:100]!r} not found in namespace {namespace}")
 
 
 async def listed(caller: Caller, kind: Kind, namespace: str, query: paging.Query, *, parent: str = "") -> RecordPage:
@@ -83,12 +83,12 @@ async def default_experiment(caller: Caller, namespace: str) -> Record:
     """Of runs that name none; made when the first one comes."""
     try:
         return await named(caller, "experiment", DEFAULT_EXPERIMENT, namespace)
-    except Refused as absent:
+    except RequestRefused as absent:
         if absent.status != 404:
             raise
         try:
             return await create(caller, "experiment", DEFAULT_EXPERIMENT, namespace)
-        except Refused as error:
+        except RequestRefused as error:
             if error.status != 409:
                 raise
             # another request was first
@@ -146,7 +146,7 @@ async def default_version(caller: Caller, pipeline: Record) -> Record | None:
 async def set_default_version(caller: Caller, pipeline_id: str, version_id: str) -> None:
     pipeline, version = await find(caller, "pipeline", pipeline_id), await find(caller, "version", version_id)
     if version.parent_id != pipeline.id:
-        raise Refused(400, f"version {version_id!r} belongs to another pipeline")
+        raise RequestRefused(400, f"version {version_id!r} belongs to another pipeline")
     change = {"metadata": {"annotations": {names.DEFAULT_VERSION: version.id}}}
     await caller.client.patch(CONFIGMAPS, pipeline.object_name, change, namespace=pipeline.namespace)
 
@@ -160,14 +160,14 @@ async def parsed(text: str) -> Package:
     try:
         return await asyncio.to_thread(package.parse, text)
     except package.PackageError as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
 
 
 def of_document(document: Object, where: str) -> Package:
     try:
         return package.of_document(document)
     except package.PackageError as error:
-        raise Refused(400, f"{where}: {error}") from error
+        raise RequestRefused(400, f"{where}: {error}") from error
 
 
 async def _readable(data: bytes) -> tuple[str, Package]:
@@ -175,17 +175,19 @@ async def _readable(data: bytes) -> tuple[str, Package]:
     try:
         text = await asyncio.to_thread(package.text_of, data)
     except package.PackageError as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
     if len(text.encode()) > records.MAX_PACKAGE:
-        raise Refused(400, f"the pipeline has more than {records.MAX_PACKAGE} bytes of YAML, the most that is stored")
+        raise RequestRefused(
+            400, f"the pipeline has more than {records.MAX_PACKAGE} bytes of YAML, the most that is stored"
+        )
     return text, await parsed(text)
 
 
 def _check(kind: Kind, name: str, description: str) -> None:
     if not name.strip() or len(name) > records.MAX_NAME:
-        raise Refused(400, f"the name of {_named(kind, '')} must have 1 to {records.MAX_NAME} characters")
+        raise RequestRefused(400, f"the name of {_named(kind, '')} must have 1 to {records.MAX_NAME} characters")
     if len(description) > records.MAX_DESCRIPTION:
-        raise Refused(400, f"description has more than {records.MAX_DESCRIPTION} characters")
+        raise RequestRefused(400, f"description has more than {records.MAX_DESCRIPTION} characters")
 
 
 def _named(kind: Kind, name: str) -> str:

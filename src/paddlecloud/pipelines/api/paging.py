@@ -16,7 +16,7 @@ import msgspec
 
 from paddlecloud.pipelines.api import filters
 from paddlecloud.pipelines.api.filters import Row
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 DEFAULT_SIZE = 20
 MAX_SIZE = 200
@@ -57,7 +57,7 @@ def page(rows: Sequence[Row], query: Query, fields: Sequence[str]) -> Page:
 def _order(sort_by: str, fields: Sequence[str]) -> tuple[str, bool]:
     words = sort_by.split()
     if len(words) > 2 or (len(words) == 2 and words[1].lower() not in ("asc", "desc")):
-        raise Refused(400, f"sort_by is {sort_by[:60]!r}; write a field, or a field and asc or desc")
+        raise RequestRefused(400, f"sort_by is {sort_by[:60]!r}; write a field, or a field and asc or desc")
     field = filters.field_named(words[0], "sort_by", fields) if words else "created_at"
     return field, len(words) == 2 and words[1].lower() == "desc"
 
@@ -66,7 +66,7 @@ def _size(text: str) -> int:
     if not text or text == "0":
         return DEFAULT_SIZE
     if not text.isascii() or not text.isdigit() or len(text) > 9:
-        raise Refused(400, f"page_size is {text[:20]!r}; it must be a whole number from 1 to {MAX_SIZE}")
+        raise RequestRefused(400, f"page_size is {text[:20]!r}; it must be a whole number from 1 to {MAX_SIZE}")
     return min(int(text), MAX_SIZE)
 
 
@@ -82,9 +82,11 @@ def _place(token: str, bound: str) -> tuple[Any, str]:
     try:
         made_for, value, last = msgspec.json.decode(base64.urlsafe_b64decode(token), type=tuple[str, str | float, str])
     except (binascii.Error, ValueError, msgspec.MsgspecError, RecursionError) as error:
-        raise Refused(400, "page_token is none of this server's; begin again without one") from error
+        raise RequestRefused(400, "page_token is none of this server's; begin again without one") from error
     if made_for != bound:
-        raise Refused(400, "page_token belongs to a list with another filter or sorting; begin again without one")
+        raise RequestRefused(
+            400, "page_token belongs to a list with another filter or sorting; begin again without one"
+        )
     return value, last
 
 
@@ -92,4 +94,4 @@ def _is_after(place: tuple[Any, str], last: tuple[Any, str], descending: bool) -
     try:
         return bool(place < last if descending else place > last)
     except TypeError as error:  # a token of our shape with a value of another type
-        raise Refused(400, "page_token is none of this server's; begin again without one") from error
+        raise RequestRefused(400, "page_token is none of this server's; begin again without one") from error

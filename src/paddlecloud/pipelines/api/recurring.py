@@ -10,7 +10,7 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import argo_objects, paging, runs
 from paddlecloud.pipelines.api.argo_objects import RECURRING_RUN, NamePage
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.runs import recurrence
 from paddlecloud.pipelines.runs.schedule import Trigger
 from paddlecloud.pipelines.runs.submission import RunRequest
@@ -32,7 +32,9 @@ async def create(
     max_concurrency: str,
 ) -> Object:
     if max_concurrency and (not max_concurrency.isdigit() or not 1 <= int(max_concurrency[:3]) <= MAX_CONCURRENCY):
-        raise Refused(400, f"max_concurrency is {max_concurrency[:20]!r}; it must be from 1 to {MAX_CONCURRENCY}")
+        raise RequestRefused(
+            400, f"max_concurrency is {max_concurrency[:20]!r}; it must be from 1 to {MAX_CONCURRENCY}"
+        )
     own = caller.new_id()
     wanted = await source.completed(caller, request._replace(recurring_id=own))
     workflow = await runs.made_of(source.package, wanted, caller.suffix())

@@ -13,7 +13,7 @@ class Reply(NamedTuple):
     body: Any
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """A request that is not carried out: the HTTP status, and the sentence that says why and what to do."""
 
     def __init__(self, status: int, message: str) -> None:
@@ -45,7 +45,7 @@ def of_error(error: errors.ApiError) -> Reply:
 
 def object_of(value: Any, what: str = "the body") -> Object:
     if not isinstance(value, dict):
-        raise Refused(400, f"{what} must be an object")
+        raise RequestRefused(400, f"{what} must be an object")
     return value
 
 
@@ -56,6 +56,6 @@ def text_in(body: Object, *fields: str) -> str:
         if value is None:
             continue
         if not isinstance(value, (str, int, float, bool)):
-            raise Refused(400, f"{field} must be a text")
+            raise RequestRefused(400, f"{field} must be a text")
         return value if isinstance(value, str) else str(value)
     return ""

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 import msgspec
 
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 PER_CALLER = 4
 """Requests of one caller that are read and carried out at the same time; its others wait, unread."""
@@ -64,7 +64,7 @@ class BodyReservation:
 
     def grow(self, size: int) -> None:
         if size > self._memory.left:
-            raise Refused(503, "the server has no room for more bodies at this moment; try again")
+            raise RequestRefused(503, "the server has no room for more bodies at this moment; try again")
         self._memory.left -= size
         self._held += size
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 
 class Request(NamedTuple):
@@ -41,7 +41,7 @@ def _pattern(template: str) -> re.Pattern[str]:
 
 
 def match(routes: Sequence[Route], method: str, path: str) -> tuple[Handler, dict[str, str]]:
-    """Raises `Refused` with 501 for what this server does not offer."""
+    """Raises `RequestRefused` with 501 for what this server does not offer."""
     others = set()
     for route in routes:
         found = route.pattern.fullmatch(path)
@@ -51,5 +51,7 @@ def match(routes: Sequence[Route], method: str, path: str) -> tuple[Handler, dic
             return route.handler, found.groupdict()
         others.add(route.method)
     if others:
-        raise Refused(501, f"{method} {path[:200]} is not offered here; this path takes {', '.join(sorted(others))}")
-    raise Refused(501, f"{method} {path[:200]} is not offered here; docs/pipelines.md lists what is")
+        raise RequestRefused(
+            501, f"{method} {path[:200]} is not offered here; this path takes {', '.join(sorted(others))}"
+        )
+    raise RequestRefused(501, f"{method} {path[:200]} is not offered here; docs/pipelines.md lists what is")

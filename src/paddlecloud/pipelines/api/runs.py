@@ -14,7 +14,7 @@ from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import argo_objects, library, paging
 from paddlecloud.pipelines.api.argo_objects import RUN, NamePage, own_id
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.runs import actions, starting, states, submission
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
@@ -55,7 +55,7 @@ async def made_of(package: Package, request: RunRequest, suffix: str) -> Object:
     try:
         return await asyncio.to_thread(submission.workflow_of, package, request, suffix=suffix)
     except PackageError as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
 
 
 async def find(caller: Caller, shown_id: str) -> Object:
@@ -105,7 +105,7 @@ async def retry_failed(caller: Caller, shown_id: str) -> None:
     try:
         await actions.retry(caller.client, await find(caller, shown_id))
     except actions.NotPossible as error:
-        raise Refused(400, str(error)) from error
+        raise RequestRefused(400, str(error)) from error
 
 
 async def _patch(caller: Caller, workflow: Object, change: Object) -> None:
@@ -121,7 +121,7 @@ async def source_of_pipeline(caller: Caller, pipeline_id: str, version_id: str) 
         pipeline = await library.find(caller, "pipeline", pipeline_id)
         chosen = await library.default_version(caller, pipeline)
         if chosen is None:
-            raise Refused(400, f"pipeline {pipeline_id!r} has no version; upload one")
+            raise RequestRefused(400, f"pipeline {pipeline_id!r} has no version; upload one")
         version = chosen
     package = await library.parsed(await library.content_of(caller, version))
     return RunSource(package, version.parent_id, version.id)

@@ -31,7 +31,7 @@ from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import NO_CREDENTIALS, Refused, Reply, object_of, of_error, refusal
+from paddlecloud.pipelines.api.replies import NO_CREDENTIALS, Reply, RequestRefused, object_of, of_error, refusal
 from paddlecloud.pipelines.api.request_limits import BodyMemory, BodyReservation, CallerLimits, tenant_of
 from paddlecloud.pipelines.api.routing import Request
 from paddlecloud.pipelines.runs.package import MAX_BYTES
@@ -113,7 +113,7 @@ class PipelinesServer:
                 asked = await _read_in_time(request, parts, reserved)
                 async with self._slots:
                     return Reply(200, await handler(caller, asked))
-        except Refused as error:
+        except RequestRefused as error:
             return refusal(error.status, error.message)
         except ApiError as error:
             return of_error(error)
@@ -135,9 +135,9 @@ async def _read_in_time(request: web.Request, parts: dict[str, str], reserved: B
     try:
         return await asyncio.wait_for(_read(request, parts, reserved), BODY_SECONDS)
     except ConnectionResetError as error:  # nobody reads the answer
-        raise Refused(400, "the connection ended before the body did") from error
+        raise RequestRefused(400, "the connection ended before the body did") from error
     except asyncio.TimeoutError as error:
-        raise Refused(504, f"the body did not come within {BODY_SECONDS:g} s") from error
+        raise RequestRefused(504, f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
 async def _read(request: web.Request, parts: dict[str, str], reserved: BodyReservation) -> Request:
@@ -156,17 +156,17 @@ async def _body(request: web.Request, reserved: BodyReservation) -> bytes:
         reserved.grow(len(chunk))
         found += chunk
         if len(found) > MAX_BODY:
-            raise Refused(413, f"the body has more than {MAX_BODY} bytes")
+            raise RequestRefused(413, f"the body has more than {MAX_BODY} bytes")
     return bytes(found)
 
 
 def decoded(data: bytes) -> Any:
     if has_more_values(data, MAX_VALUES):
-        raise Refused(400, f"the body has more than {MAX_VALUES:,} values")
+        raise RequestRefused(400, f"the body has more than {MAX_VALUES:,} values")
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise Refused(400, f"the body is not JSON: {error}") from error
+        raise RequestRefused(400, f"the body is not JSON: {error}") from error
 
 
 async def _upload(request: web.Request, reserved: BodyReservation) -> bytes:
@@ -174,19 +174,19 @@ async def _upload(request: web.Request, reserved: BodyReservation) -> bytes:
     try:
         return await _first_part(request, reserved)
     except BadHttpMessage as error:
-        raise Refused(400, f"the upload cannot be read: {error.message[:200]}") from error
+        raise RequestRefused(400, f"the upload cannot be read: {error.message[:200]}") from error
     except (ValueError, AssertionError) as error:
-        raise Refused(400, f"the upload cannot be read: {error}") from error
+        raise RequestRefused(400, f"the upload cannot be read: {error}") from error
 
 
 async def _first_part(request: web.Request, reserved: BodyReservation) -> bytes:
     part = await (await request.multipart()).next()
     if not isinstance(part, BodyPartReader) or part.name != "uploadfile":
-        raise Refused(400, "the first part of an upload must be the file, with the name uploadfile")
+        raise RequestRefused(400, "the first part of an upload must be the file, with the name uploadfile")
     found = bytearray()
     while chunk := await part.read_chunk(64 * 1024):
         reserved.grow(len(chunk))
         found += chunk
         if len(found) > MAX_BYTES:
-            raise Refused(413, f"the file has more than {MAX_BYTES} bytes")
+            raise RequestRefused(413, f"the file has more than {MAX_BYTES} bytes")
     return bytes(found)

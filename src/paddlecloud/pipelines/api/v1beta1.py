@@ -15,7 +15,7 @@ from paddlecloud.pipelines.api import library, run_facts
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.handlers import RunAsked
 from paddlecloud.pipelines.api.records import Record
-from paddlecloud.pipelines.api.replies import Refused, object_of, text_in
+from paddlecloud.pipelines.api.replies import RequestRefused, object_of, text_in
 from paddlecloud.pipelines.api.routing import Request, Table
 from paddlecloud.pipelines.api.wire import kept, page_query, shown_list
 
@@ -56,7 +56,7 @@ def run_in_body(body: Object) -> RunAsked:
 def _parameters(spec: Object) -> dict[str, Any]:
     found = spec.get("parameters") or []
     if not isinstance(found, list):
-        raise Refused(400, "pipeline_spec.parameters must be a list")
+        raise RequestRefused(400, "pipeline_spec.parameters must be a list")
     values = {}
     for at, each in enumerate(found):
         name = text_in(object_of(each, f"pipeline_spec.parameters[{at}]"), "name")
@@ -80,7 +80,7 @@ def upload_in_query(query: Mapping[str, str]) -> tuple[str, str]:
 def _referred(body: Object, kind: str) -> str:
     references = body.get("resource_references") or []
     if not isinstance(references, list):
-        raise Refused(400, "resource_references must be a list")
+        raise RequestRefused(400, "resource_references must be a list")
     for at, each in enumerate(references):
         key = object_of(
             object_of(each, f"resource_references[{at}]").get("key") or {}, f"resource_references[{at}].key"
@@ -210,7 +210,7 @@ def _storage_state(archived: bool) -> str:
 
 
 async def create_pipeline(caller: Caller, request: Request) -> Object:
-    raise Refused(501, "pipelines are not fetched from a URL; upload the file (Client.upload_pipeline)")
+    raise RequestRefused(501, "pipelines are not fetched from a URL; upload the file (Client.upload_pipeline)")
 
 
 async def delete_pipeline(caller: Caller, request: Request) -> Object:

@@ -16,7 +16,7 @@ from paddlecloud.pipelines.api import library, run_facts, tasks
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.handlers import RunAsked
 from paddlecloud.pipelines.api.records import Record
-from paddlecloud.pipelines.api.replies import Refused, object_of, text_in
+from paddlecloud.pipelines.api.replies import RequestRefused, object_of, text_in
 from paddlecloud.pipelines.api.routing import Request, Table
 from paddlecloud.pipelines.api.wire import kept, page_query, shown_list
 
@@ -48,7 +48,7 @@ def run_in_body(body: Object) -> RunAsked:
     reference = object_of(body.get("pipeline_version_reference") or {}, "pipeline_version_reference")
     config = object_of(body.get("runtime_config") or {}, "runtime_config")
     if text_in(config, "pipeline_root"):
-        raise Refused(
+        raise RequestRefused(
             400,
             "runtime_config.pipeline_root is not carried out: artifacts go to the artifact repository of Argo. "
             "Leave it out",
@@ -205,7 +205,9 @@ async def delete_pipeline(caller: Caller, request: Request) -> Object:
     """Refused while it has versions, as KFP does, unless `cascade` is given."""
     found = await library.find(caller, "pipeline", request.path["id"])
     if request.query.get("cascade", "").lower() != "true" and await library.versions(caller, found):
-        raise Refused(400, f"pipeline {found.name[:100]!r} has versions; delete these first, or ask with cascade=true")
+        raise RequestRefused(
+            400, f"pipeline {found.name[:100]!r} has versions; delete these first, or ask with cascade=true"
+        )
     await library.delete(caller, "pipeline", request.path["id"])
     return {}
 
@@ -229,7 +231,7 @@ async def delete_version(caller: Caller, request: Request) -> Object:
 async def _version_of(caller: Caller, request: Request) -> Record:
     found = await library.find(caller, "version", request.path["version"])
     if caller.shown_id(found.namespace, found.parent_id) != request.path["id"]:
-        raise Refused(404, f"version {request.path['version'][:100]!r} belongs to another pipeline")
+        raise RequestRefused(404, f"version {request.path['version'][:100]!r} belongs to another pipeline")
     return found
 
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.api import paging
-from paddlecloud.pipelines.api.replies import Refused, object_of, text_in
+from paddlecloud.pipelines.api.replies import RequestRefused, object_of, text_in
 from paddlecloud.pipelines.api.routing import Request
 from paddlecloud.pipelines.runs import schedule
 
@@ -49,7 +49,7 @@ def read_trigger(body: Object) -> schedule.Trigger:
             end=text_in(cron, "end_time") or text_in(periodic, "end_time"),
         )
     except schedule.ScheduleError as error:
-        raise Refused(400, f"trigger: {error}") from error
+        raise RequestRefused(400, f"trigger: {error}") from error
 
 
 def shown_trigger(spec: Object) -> Object:

@@ -14,7 +14,7 @@ from paddlecloud.kube.errors import ApiError, MethodNotAllowed, NotFound
 from paddlecloud.kube.transport import JSON, Response
 from paddlecloud.pipelines.api.artifacts import read_artifact
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.api.routing import Request
 from unit.kube.test_kube_client import Wire
 
@@ -68,6 +68,6 @@ async def test_the_content_is_read_from_the_platform_or_from_the_workflow() -> N
 async def test_each_reason_why_nothing_can_be_read_has_its_own_status(
     wire: Wire, where: dict[str, str], status: int, sentence: str
 ) -> None:
-    with pytest.raises(Refused, match=sentence) as refused:
+    with pytest.raises(RequestRefused, match=sentence) as refused:
         await read(wire, **where)
     assert refused.value.status == status

@@ -13,7 +13,7 @@ from paddlecloud.pipelines.api import caller as module
 from paddlecloud.pipelines.api import recurring, runs
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.paging import Query
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from unit.kube.test_kube_client import Wire
 
 
@@ -43,5 +43,5 @@ def test_recurring_runs_are_listed_by_small_pages_and_only_those_shown_are_read_
 def test_a_list_ends_at_a_number_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_READ", 100)
     wire = Wire({"items": [cron("a" * 200)]})
-    with pytest.raises(Refused, match="delete some"):
+    with pytest.raises(RequestRefused, match="delete some"):
         asyncio.run(caller_on(wire).metadata(names.WORKFLOWS, "kubeflow"))

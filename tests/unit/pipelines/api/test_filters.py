@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.pipelines.api import filters
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 FIELDS = ("created_at", "name", "id", "state")
 ROWS = [
@@ -73,6 +73,6 @@ def test_all_predicates_must_hold_and_no_filter_chooses_all() -> None:
     ],
 )
 def test_what_is_wrong_is_named(text: str, sentence: str) -> None:
-    with pytest.raises(Refused, match=sentence) as refused:
+    with pytest.raises(RequestRefused, match=sentence) as refused:
         filters.parse(text, FIELDS)
     assert refused.value.status == 400

@@ -11,7 +11,7 @@ from paddlecloud.kube.errors import already_exists
 from paddlecloud.kube.transport import Response
 from paddlecloud.pipelines.api import library, records
 from paddlecloud.pipelines.api.caller import Caller
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from unit.kube.test_kube_client import Wire
 
 THERE = records.config_map("experiment", "e-1", library.DEFAULT_EXPERIMENT, "n")
@@ -40,10 +40,10 @@ async def test_a_refusal_that_means_something_else_is_passed_on(failing: str, mo
     wire = Wire(NONE, NONE)
 
     async def refuse(*_: object) -> None:
-        raise Refused(400, "delete some")
+        raise RequestRefused(400, "delete some")
 
     monkeypatch.setattr(library, failing, refuse)
-    with pytest.raises(Refused, match="delete some"):
+    with pytest.raises(RequestRefused, match="delete some"):
         await library.default_experiment(Caller(Client(wire), "kubeflow", str, str), "n")
     assert len(wire.sent) == (0 if failing == "named" else 1)
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.pipelines.api.paging import MAX_SIZE, Query, page
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 
 FIELDS = ("created_at", "name", "id")
 
@@ -79,17 +79,17 @@ def test_what_is_deleted_or_created_between_pages_repeats_and_hides_nothing() ->
     ],
 )
 def test_what_is_wrong_is_named(query: Query, sentence: str) -> None:
-    with pytest.raises(Refused, match=sentence):
+    with pytest.raises(RequestRefused, match=sentence):
         page(rows("a"), query, FIELDS)
 
 
 def test_a_token_serves_only_the_list_it_was_made_for() -> None:
     token = page(rows("a", "b"), Query(page_size="1"), FIELDS).next_token
-    with pytest.raises(Refused, match="another filter or sorting"):
+    with pytest.raises(RequestRefused, match="another filter or sorting"):
         page(rows("a", "b"), Query(page_size="1", page_token=token, sort_by="name"), FIELDS)
     forged = json.loads(base64.urlsafe_b64decode(token))
     forged[1] = "a text"
-    with pytest.raises(Refused, match="none of this server's"):
+    with pytest.raises(RequestRefused, match="none of this server's"):
         page(
             rows("a", "b"),
             Query(page_size="1", page_token=base64.urlsafe_b64encode(json.dumps(forged).encode()).decode()),

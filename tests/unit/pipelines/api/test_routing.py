@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.pipelines.api import routing
-from paddlecloud.pipelines.api.replies import Refused
+from paddlecloud.pipelines.api.replies import RequestRefused
 from paddlecloud.pipelines.api.server import ROUTES
 
 V1 = """
@@ -57,7 +57,7 @@ def test_a_call_of_the_clients_is_answered_by_one_function_of_its_version(call: 
 @pytest.mark.parametrize("call", NOT_OFFERED)
 def test_what_is_not_offered_is_refused_by_its_name(call: str) -> None:
     method, path = call.split()
-    with pytest.raises(Refused, match=f"{method} .* is not offered here") as refused:
+    with pytest.raises(RequestRefused, match=f"{method} .* is not offered here") as refused:
         routing.match(ROUTES, method, path)
     assert refused.value.status == 501
 

@@ -30,7 +30,7 @@ ORPHAN_CHECK_PERIOD = 30.0
 """How often a shim looks whether its pod directory still exists; without it nobody will ever stop it."""
 
 
-class Refused(Exception):
+class OrderRefused(Exception):
     """An order that cannot be carried out; the text goes back to the kubelet."""
 
 
@@ -66,7 +66,7 @@ class Connection:
         answer: dict[str, Any] = {"id": order.get("id")}
         try:
             answer["result"] = self._shim.carry_out(order, self)
-        except (Refused, OSError) as error:
+        except (OrderRefused, OSError) as error:
             answer["error"] = str(error)
         finally:
             for fd in self._fds:
@@ -198,7 +198,7 @@ class Shim:
     def carry_out(self, order: dict[str, Any], connection: Connection) -> Any:
         handler = self._orders.get(str(order.get("do")))
         if handler is None:
-            raise Refused(f"this shim knows no order {order.get('do')!r}")
+            raise OrderRefused(f"this shim knows no order {order.get('do')!r}")
         return handler(order, connection)
 
     def _order_start(self, order: dict[str, Any], _: Connection) -> None:
@@ -209,7 +209,7 @@ class Shim:
             if spec.attempt <= last["attempt"]:
                 return  # repeated after a crash of the kubelet: it runs or ran already
             if current and current.phase != EXITED:
-                raise Refused(f"container {spec.name} still runs (attempt {current.spec.attempt})")
+                raise OrderRefused(f"container {spec.name} still runs (attempt {current.spec.attempt})")
             self._previous[spec.name] = last
         self._ended.pop(spec.name, None)
         container = Container(
@@ -238,7 +238,7 @@ class Shim:
         try:
             container = self._running(order["name"])
             if len(stdio) != 3:
-                raise Refused("exec needs three file descriptors")
+                raise OrderRefused("exec needs three file descriptors")
             ours, theirs = socket.socketpair()
             pid = os.fork()
             if pid == 0:
@@ -286,7 +286,7 @@ class Shim:
     def _running(self, name: str) -> Container:
         container = self._containers.get(name)
         if container is None or container.phase != RUNNING:
-            raise Refused(f"container {name} is not running")
+            raise OrderRefused(f"container {name} is not running")
         return container
 
     def _order_shutdown(self, _order: dict[str, Any], _connection: Connection) -> None:

@@ -24,7 +24,7 @@ PREEMPTING = "Preempting"
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedUnits:
     """The units of a lane from `first` on, all for the same reason."""
 
     lane: Lane
@@ -39,7 +39,7 @@ class Refused:
 @dataclass(slots=True)
 class Round:
     placements: list[tuple[Pod, str]] = field(default_factory=list)
-    refused: list[Refused] = field(default_factory=list)
+    refused: list[RefusedUnits] = field(default_factory=list)
     evictions: list[Eviction] = field(default_factory=list)
     nominations: list[tuple[Pod, str]] = field(default_factory=list)
 
@@ -97,7 +97,7 @@ class _Decision:
         why = self._try(unit)
         alone = why is None or why.code == PREEMPTING or _labels_matter(why)
         if why is not None:
-            refused = Refused(Lane((unit,), lane.signature), 0, why) if alone else Refused(lane, index, why)
+            refused = RefusedUnits(Lane((unit,), lane.signature), 0, why) if alone else RefusedUnits(lane, index, why)
             self._result.refused.append(refused)
         if alone and index + 1 < len(lane.units):
             heapq.heappush(line, (priority, lane.units[index + 1].order, lane_index, index + 1))
@@ -142,7 +142,7 @@ class _Decision:
         why = attempt.place(rest)
         if why is not None:
             attempt.undo()
-            self._result.refused.append(Refused(Lane((rest,)), 0, why))
+            self._result.refused.append(RefusedUnits(Lane((rest,)), 0, why))
 
     def _reserve(self, unit: Unit, rescue: Rescue, why: Why) -> Why:
         """Keep the room for the unit while others leave it: nobody after it in this round may have it."""

@@ -15,7 +15,7 @@ ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 Object = dict[str, Any]
 
 
-class Refused(ExecutorError):
+class ApiRefused(ExecutorError):
     """An answer of the API server; `code` is its status."""
 
     def __init__(self, code: int, message: str) -> None:
@@ -71,7 +71,7 @@ class Server:
         except ValueError:
             found = {}
         if answer.status >= 400:
-            raise Refused(answer.status, str(found.get("message") or f"{method} {path}: {answer.status}"))
+            raise ApiRefused(answer.status, str(found.get("message") or f"{method} {path}: {answer.status}"))
         return dict(found)
 
     def kind_of(self, manifest: Object) -> Kind:
@@ -81,7 +81,7 @@ class Server:
         path = f"/api/{version}" if "/" not in version else f"/apis/{version}"
         try:
             served = self.request("GET", path)["resources"]
-        except Refused as why:
+        except ApiRefused as why:
             if why.code == 404:
                 raise ExecutorError(f"no matches for kind {kind} in version {version}") from None
             raise

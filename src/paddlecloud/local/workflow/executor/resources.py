@@ -11,7 +11,7 @@ from typing import Any
 
 from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
-from paddlecloud.local.workflow.executor.kubernetes import Kind, Object, Refused, Server
+from paddlecloud.local.workflow.executor.kubernetes import ApiRefused, Kind, Object, Server
 from paddlecloud.local.workflow.executor.orders import ExecutorError
 
 MANAGER = "argo"
@@ -131,7 +131,7 @@ def _delete(server: Server, manifests: list[Any], flags: Flags) -> None:
         try:
             server.request("DELETE", kind.path(place, name), propagationPolicy="Background")
             print(f"{kind.name.lower()} {place}/{name} deleted", flush=True)
-        except Refused as why:
+        except ApiRefused as why:
             if why.code != 404:
                 raise
 
@@ -156,7 +156,7 @@ def _wait(server: Server, kind: Kind, namespace: str, obj: Object, order: dict[s
         pause = min(pause * 1.5, LATEST)
         try:
             obj = server.request("GET", kind.path(namespace, name))
-        except Refused as why:
+        except ApiRefused as why:
             if why.code == 404:
                 raise ExecutorError(f"{kind.name.lower()} {name} was deleted while it was waited for") from None
             if why.code < 500 and why.code != 429:
