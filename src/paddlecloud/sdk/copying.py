@@ -26,7 +26,7 @@ class CopyError(Exception):
     """The copy is not complete; the text says what failed on which side."""
 
 
-class Program(Protocol):
+class RemoteProgram(Protocol):
     """A program in the container, as blocking calls. `read` gives None after the last output."""
 
     def read(self) -> Output | None: ...
@@ -41,7 +41,7 @@ class Program(Protocol):
     def exit_code(self) -> int: ...
 
 
-Start = Callable[[Sequence[str]], Program]
+Start = Callable[[Sequence[str]], RemoteProgram]
 """Starts a command in the container, with its input open."""
 
 
@@ -123,7 +123,7 @@ def _complaint(path: str, code: int, said: bytes) -> str:
 class _Reader:
     """The archive in a program's output, as a file. What it says on stderr is kept for the report."""
 
-    def __init__(self, program: Program, moved: Callable[[int], None]) -> None:
+    def __init__(self, program: RemoteProgram, moved: Callable[[int], None]) -> None:
         self._program = program
         self._moved = moved
         self._rest = b""
@@ -149,7 +149,7 @@ class _Reader:
 
 
 class _Writer:
-    def __init__(self, program: Program, moved: Callable[[int], None]) -> None:
+    def __init__(self, program: RemoteProgram, moved: Callable[[int], None]) -> None:
         self._program = program
         self._moved = moved
 

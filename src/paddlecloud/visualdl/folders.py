@@ -35,7 +35,7 @@ class Placement:
 
 
 @dataclass(frozen=True)
-class Program:
+class TrainingContainer:
     """The container that trains, as far as its files go."""
 
     workdir: str
@@ -45,7 +45,7 @@ class Program:
     """Name of the volume with the data of the job's SampleSet."""
 
     @classmethod
-    def of(cls, job: Object) -> Program:
+    def of(cls, job: Object) -> TrainingContainer:
         pod = pod_of(job)
         first: Object = next(iter(pod.get("containers") or ()), {})
         mounts = [one for one in first.get("volumeMounts") or () if one.get("mountPath")]
@@ -80,7 +80,7 @@ def pod_of(job: Object) -> dict[str, Any]:
 def likely(job: Object) -> tuple[str, ...]:
     """Where records are looked for unless a folder is named: the program's working directory if it lies on a volume,
     else every volume that it can write to. Empty when there is none."""
-    program = Program.of(job)
+    program = TrainingContainer.of(job)
     if program.workdir and program.mount_at(_clean(program.workdir)) is not None:
         return (_clean(program.workdir),)
     writable = [one for one in program.mounts if program.may_write(one) and program.is_shared(one)]
@@ -89,7 +89,7 @@ def likely(job: Object) -> tuple[str, ...]:
 
 def absolute(job: Object, folders: Sequence[str]) -> tuple[str, ...]:
     """Folders as the program writes them: relative ones begin in its working directory. Raises `FolderError`."""
-    workdir = Program.of(job).workdir
+    workdir = TrainingContainer.of(job).workdir
     for folder in folders:
         if not folder.startswith("/") and not workdir:
             raise FolderError(
@@ -101,7 +101,7 @@ def absolute(job: Object, folders: Sequence[str]) -> tuple[str, ...]:
 
 def placed(job: Object, paths: Sequence[str]) -> Placement:
     """How another pod gets absolute paths of the job's program. Raises `FolderError`."""
-    program, chosen = Program.of(job), {}
+    program, chosen = TrainingContainer.of(job), {}
     if not paths:
         raise FolderError(
             "the job has no volume that it writes to and that another pod could mount: give its program a "
@@ -134,7 +134,7 @@ def like_the_job(job: Object) -> Object:
     return {field: pod[field] for field in PLACED_LIKE_THE_JOB if pod.get(field)}
 
 
-def _where(program: Program) -> str:
+def _where(program: TrainingContainer) -> str:
     known = [str(one["mountPath"]) for one in program.mounts if program.is_shared(one) and program.may_write(one)]
     return f" ({', '.join(known)})" if known else ""
 

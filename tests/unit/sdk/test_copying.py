@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.sdk.copying import CopyError, Program, Start, download, size, upload
+from paddlecloud.sdk.copying import CopyError, RemoteProgram, Start, download, size, upload
 from paddlecloud.sdk.remote import Output
 
 
@@ -228,7 +228,7 @@ def test_a_folder_that_is_not_there_is_a_failure(tmp_path: Path) -> None:
         upload(Real, tmp_path / "file", f"{tmp_path}/no/such/file", moved=lambda count: None)
 
 
-def is_program(program: Program) -> None:
+def is_program(program: RemoteProgram) -> None:
     """Type checkers see that the stand-ins are programs."""
 
 

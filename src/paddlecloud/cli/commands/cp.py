@@ -89,10 +89,10 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
     remote = Remote(session.api.config)
     portal = Portal(remote.close)
 
-    def start(command: Sequence[str]) -> Program:
+    def start(command: Sequence[str]) -> BlockingProgram:
         namespace = str(member.pod["metadata"]["namespace"])
         container = member.container(session.args.container)
-        return Program(
+        return BlockingProgram(
             portal, portal.run(remote.exec(namespace, member.name, command, container=container, stdin=True))
         )
 
@@ -114,7 +114,7 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
     return meter.done
 
 
-class Program:
+class BlockingProgram:
     """A program in the container as blocking calls."""
 
     def __init__(self, portal: Portal, process: Process) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 
-class Program(NamedTuple):
+class ImageProgram(NamedTuple):
     """What a container of an image runs where its pod has no command; arguments of the pod take the place of `cmd`."""
 
     entrypoint: tuple[str, ...] = ()

@@ -19,7 +19,7 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images import shipped
 from paddlecloud.local.images.build_progress import contents
-from paddlecloud.local.images.environment import Environment, Program
+from paddlecloud.local.images.environment import Environment, ImageProgram
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import (
     HOST_IMAGES,
@@ -143,7 +143,7 @@ class ImageStore:
             return None
         return self._environment(plan) if self._layers.is_built(plan) else None
 
-    def program(self, image: str) -> Program | None:
+    def program(self, image: str) -> ImageProgram | None:
         """What a container of an image runs by itself, also before the image is built; None where no recipe answers.
 
         Threads that decide about workflows ask this and the next question.
@@ -153,11 +153,11 @@ class ImageStore:
             try:
                 if recipe is None:
                     found = self._host_image(image)
-                    return Program(found.entrypoint, found.cmd) if found else None
+                    return ImageProgram(found.entrypoint, found.cmd) if found else None
                 plan = self.plan(recipe)
             except (RecipeError, ImageUnavailable):
                 return None
-            return Program(plan.entrypoint, plan.cmd)
+            return ImageProgram(plan.entrypoint, plan.cmd)
 
     def obstacle(self, image: str) -> str:
         """Why no pod can have an image, and what to do; empty where a recipe, or this machine, answers for it."""

@@ -19,7 +19,7 @@ import paddlecloud
 from harness import PATIENCE
 from paddlecloud.local.images import builder, host, library
 from paddlecloud.local.images import store as images
-from paddlecloud.local.images.environment import Environment, Program
+from paddlecloud.local.images.environment import Environment, ImageProgram
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
@@ -299,8 +299,8 @@ def test_host_images_need_no_build(store: ImageStore, image: str) -> None:
 def test_what_an_image_runs_is_known_before_it_is_built(store: ImageStore, recipes: Path) -> None:
     write_recipe(recipes, "base", entrypoint=["serve"], pip=["nothing-that-exists"])
     write_recipe(recipes, "app", base="example.com/base:v1", cmd=["--fast"])
-    assert store.program("example.com/app:v1") == Program(("serve",), ("--fast",))
-    assert store.program("busybox:1.36") == Program((), ("sh",))
+    assert store.program("example.com/app:v1") == ImageProgram(("serve",), ("--fast",))
+    assert store.program("busybox:1.36") == ImageProgram((), ("sh",))
     assert store.program("example.com/unknown:v1") is None
 
 
@@ -330,7 +330,7 @@ def test_while_one_thread_reads_the_recipes_another_waits_for_them(
     store: ImageStore, recipes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_recipe(recipes, "app", entrypoint=["serve"])
-    answers: list[Program | None] = []
+    answers: list[ImageProgram | None] = []
     other = threading.Thread(target=lambda: answers.append(store.program("example.com/app:v1")))
     find = images.find_recipes
 
@@ -342,7 +342,7 @@ def test_while_one_thread_reads_the_recipes_another_waits_for_them(
     monkeypatch.setattr(images, "find_recipes", slowly)
     answers.append(store.program("example.com/app:v1"))
     other.join()
-    assert answers == [Program(("serve",), ())] * 2
+    assert answers == [ImageProgram(("serve",), ())] * 2
 
 
 def test_a_python_image_is_the_interpreter_its_tag_names(store: ImageStore) -> None:

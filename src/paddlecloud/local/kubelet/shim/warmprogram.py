@@ -17,7 +17,7 @@ from typing import NamedTuple
 SCRIPT, MODULE, CODE = "script", "-m", "-c"
 
 
-class Program(NamedTuple):
+class PythonCall(NamedTuple):
     """A call of Python, taken apart."""
 
     argv: tuple[str, ...]
@@ -29,7 +29,7 @@ class Program(NamedTuple):
     writes_bytecode: bool
 
 
-def parse(argv: Sequence[str], env: Mapping[str, str]) -> Program | None:
+def parse(argv: Sequence[str], env: Mapping[str, str]) -> PythonCall | None:
     """None for what is no call of Python, and for one with options that a fork cannot follow."""
     if not argv or not re.fullmatch(r"(.*/)?python[0-9.]*", argv[0]):
         return None
@@ -37,8 +37,8 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Program | None:
         return None
     options = {"u": flag(env, "PYTHONUNBUFFERED"), "B": flag(env, "PYTHONDONTWRITEBYTECODE")}
 
-    def program(kind: str, target: str, arguments: Sequence[str]) -> Program:
-        return Program(tuple(argv), kind, target, tuple(arguments), options["u"], not options["B"])
+    def program(kind: str, target: str, arguments: Sequence[str]) -> PythonCall:
+        return PythonCall(tuple(argv), kind, target, tuple(arguments), options["u"], not options["B"])
 
     for number, argument in enumerate(argv[1:], start=1):
         if not argument.startswith("-"):

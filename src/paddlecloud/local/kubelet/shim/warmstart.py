@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, cast
 
 from paddlecloud.local.kubelet.shim import linux, warmprogram
 from paddlecloud.local.kubelet.shim.preloaded import Preloaded, identity, make_home, open_files
-from paddlecloud.local.kubelet.shim.warmprogram import CODE, MODULE, SCRIPT, Program
+from paddlecloud.local.kubelet.shim.warmprogram import CODE, MODULE, SCRIPT, PythonCall
 
 preloaded: Preloaded | None = None
 """Set in a warm parent, and so in all that is forked from it."""
@@ -30,7 +30,7 @@ preloaded: Preloaded | None = None
 class Call(NamedTuple):
     """A program that can be run here, and where its call leads."""
 
-    program: Program
+    program: PythonCall
     executable: str
     folder: str
     """What becomes the first entry of `sys.path`."""
@@ -90,13 +90,13 @@ def _executable(program: str, env: Mapping[str, str]) -> str | None:
     return found if os.path.samefile(found, "/proc/self/exe") else None
 
 
-def _folder(program: Program) -> str:
+def _folder(program: PythonCall) -> str:
     if program.kind == SCRIPT:
         return os.path.dirname(os.path.realpath(program.target))
     return os.getcwd() if program.kind == MODULE else ""
 
 
-def _source(program: Program, folder: str) -> str | bytes | None:
+def _source(program: PythonCall, folder: str) -> str | bytes | None:
     if program.kind == CODE:
         # Later releases show the lines of the code in tracebacks, by means that only the interpreter has.
         return program.target if sys.version_info < (3, 13) else None
@@ -293,7 +293,7 @@ _IGNORE_COOKIE = 0x0800
 """The code of `-c` is UTF-8, whatever its first line says."""
 
 
-def _script(program: Program) -> Callable[[], None]:
+def _script(program: PythonCall) -> Callable[[], None]:
     path = os.fsencode(os.path.join(os.getcwd(), program.target))
     libc = ctypes.CDLL(None)
     libc.fopen.restype = ctypes.c_void_p
@@ -307,7 +307,7 @@ def _script(program: Program) -> Callable[[], None]:
     return run
 
 
-def _code(program: Program) -> Callable[[], None]:
+def _code(program: PythonCall) -> Callable[[], None]:
     run_string = ctypes.pythonapi.PyRun_SimpleStringFlags
     code = os.fsencode(program.target)
     flags = _CompilerFlags(_IGNORE_COOKIE, sys.version_info.minor)
@@ -324,7 +324,7 @@ def _end(failed: int) -> None:
         sys.exit(1)
 
 
-def _module(program: Program) -> Callable[[], None]:
+def _module(program: PythonCall) -> Callable[[], None]:
     import runpy
 
     def run() -> None:
@@ -352,4 +352,4 @@ def _hide_own_frame(error: BaseException) -> None:
     sys.excepthook = shortened
 
 
-_RUN: dict[str, Callable[[Program], Callable[[], None]]] = {SCRIPT: _script, CODE: _code, MODULE: _module}
+_RUN: dict[str, Callable[[PythonCall], Callable[[], None]]] = {SCRIPT: _script, CODE: _code, MODULE: _module}

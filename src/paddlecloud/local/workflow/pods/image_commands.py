@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from paddlecloud.local.images.environment import Program
+from paddlecloud.local.images.environment import ImageProgram
 from paddlecloud.local.workflow.templates import Template
 
-Programs = Callable[[str], "Program | None"]
+Programs = Callable[[str], "ImageProgram | None"]
 """What an image runs by itself; None where no recipe answers for it."""
 
 

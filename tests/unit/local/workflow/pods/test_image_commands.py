@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.images.environment import Program
+from paddlecloud.local.images.environment import ImageProgram
 from paddlecloud.local.workflow.pods.image_commands import with_commands
 
-IMAGES = {"say": Program(("/argosay",), ("echo",)), "shell": Program((), ("sh",)), "bare": Program()}
+IMAGES = {"say": ImageProgram(("/argosay",), ("echo",)), "shell": ImageProgram((), ("sh",)), "bare": ImageProgram()}
 
 
 @pytest.mark.parametrize(
