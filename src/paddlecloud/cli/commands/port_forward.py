@@ -49,7 +49,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         _, owner = find(session, args.subject)
         member = one_pod(session, args.subject, rank=args.rank)
         pairs = [parse(text, owner, member.pod) for text in args.ports]
-        target = Target(session, args.subject, member, rank=args.rank)
+        target = ForwardTarget(session, args.subject, member, rank=args.rank)
 
         def announce(port: int, pair: Pair) -> None:
             _announce(session, member, port, pair.remote, as_json=bool(fmt.name))
@@ -90,7 +90,7 @@ def remote_port(text: str, owner: Object, pod: Object) -> int:
 
 
 async def serve(
-    session: Session, target: Target, pairs: list[Pair], *, address: str, announce: Callable[[int, Pair], None]
+    session: Session, target: ForwardTarget, pairs: list[Pair], *, address: str, announce: Callable[[int, Pair], None]
 ) -> int:
     """Forward until Ctrl-C; `announce` gets the port that is listened on for each pair."""
     forwards: list[Forward] = []
@@ -133,7 +133,7 @@ def _announce(session: Session, member: Member, port: int, remote: int, *, as_js
     sys.stdout.flush()
 
 
-class Target:
+class ForwardTarget:
     """The pod that connections go to: another one of the same subject when it is gone."""
 
     def __init__(self, session: Session, subject: str, member: Member, *, rank: int | None = None) -> None:

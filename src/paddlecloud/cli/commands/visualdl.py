@@ -19,7 +19,7 @@ import asyncio
 import sys
 from typing import Any
 
-from paddlecloud.cli.commands.port_forward import Pair, Target, serve
+from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
 from paddlecloud.cli.commands.wait import settled_goal, wait_for
 from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import targets
@@ -153,7 +153,7 @@ def _forward(session: Session, service: Object, flags: Flags, *, as_json: bool) 
         _announce(session, f"http://{HERE}:{port}{flags.path}", service, flags, as_json=as_json)
 
     def forward(local: int) -> int:
-        target = Target(session, subject, one_pod(session, subject))
+        target = ForwardTarget(session, subject, one_pod(session, subject))
         return asyncio.run(serve(session, target, [Pair(local, flags.port)], address=HERE, announce=announce))
 
     try:

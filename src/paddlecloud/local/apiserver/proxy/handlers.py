@@ -14,7 +14,7 @@ from paddlecloud.local.apiserver.objects.verbs import Verbs
 from paddlecloud.local.apiserver.proxy.exchange import BackendAddress, exchange
 from paddlecloud.local.apiserver.proxy.target import (
     Backend,
-    Target,
+    ProxyTarget,
     backend_of_pod,
     backend_of_service,
     parse_target,
@@ -55,7 +55,7 @@ class _Proxy:
         backend = backend_of_service(service, self._get("endpoints", info.namespace, target.name), target, self._rng)
         return await self._pass_on(request, info, target, backend)
 
-    async def _pass_on(self, request: Request, info: RequestInfo, target: Target, backend: Backend) -> Response:
+    async def _pass_on(self, request: Request, info: RequestInfo, target: ProxyTarget, backend: Backend) -> Response:
         if request.header("upgrade").lower() in UPGRADES:
             raise ApiError(
                 f"connections are not upgraded by {info.resource}/proxy; "

@@ -16,7 +16,7 @@ from paddlecloud.kube.resource import Object
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Target(NamedTuple):
+class ProxyTarget(NamedTuple):
     """`port` is a number or, of a Service, a name; empty where the URL names none."""
 
     scheme: str
@@ -29,7 +29,7 @@ class Backend(NamedTuple):
     port: int
 
 
-def parse_target(text: str, resource: str) -> Target:
+def parse_target(text: str, resource: str) -> ProxyTarget:
     """Of the name in the URL. `resource` is pod or service, for the refusal."""
     parts = text.split(":")
     if len(parts) < 3:
@@ -37,17 +37,17 @@ def parse_target(text: str, resource: str) -> Target:
     scheme, name, port, *more = parts
     if not name or scheme not in ("", "http", "https") or any(more):
         raise errors.BadRequest(f'invalid {resource} request "{text}": expected [http:|https:]NAME[:PORT]')
-    return Target(scheme or "http", name, port)
+    return ProxyTarget(scheme or "http", name, port)
 
 
-def backend_of_pod(pod: Object, target: Target) -> Backend:
+def backend_of_pod(pod: Object, target: ProxyTarget) -> Backend:
     """The port of the URL, else the first that a container declares, else the one of the scheme."""
     declared = [port for container in pod["spec"].get("containers") or () for port in container.get("ports") or ()]
     usual = declared[0]["containerPort"] if declared else _DEFAULT_PORTS[target.scheme]
     return Backend(target.name, _number(target.port) if target.port else int(usual))
 
 
-def backend_of_service(service: Object, endpoints: Object | None, target: Target, rng: random.Random) -> Backend:
+def backend_of_service(service: Object, endpoints: Object | None, target: ProxyTarget, rng: random.Random) -> Backend:
     """Any ready pod of the namespace behind the port. Addresses that are not of pods are passed over."""
     port_name, namespace = _port_name(service, target), service["metadata"]["namespace"]
     found = [
@@ -64,7 +64,7 @@ def backend_of_service(service: Object, endpoints: Object | None, target: Target
     return rng.choice(found)
 
 
-def _port_name(service: Object, target: Target) -> str:
+def _port_name(service: Object, target: ProxyTarget) -> str:
     if not target.port.isdecimal():
         return target.port
     for port in service["spec"].get("ports") or ():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.handlers import Target, ask
+from paddlecloud.local.kubelet.pod.handlers import HandledContainer, ask
 from paddlecloud.local.kubelet.pod.lifecycle import Stop
 from paddlecloud.local.kubelet.pod.model import RUNNING, Run, all_containers
 
@@ -25,7 +25,7 @@ class Hooks:
         self,
         clock: Clock,
         *,
-        target: Callable[[Object], Target],
+        target: Callable[[Object], HandledContainer],
         marks: Callable[[str], Path],
         changed: Callable[[], None],
     ) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.handlers import Result, Target, ask
+from paddlecloud.local.kubelet.pod.handlers import HandledContainer, Result, ask
 from paddlecloud.local.kubelet.pod.model import RUNNING, Run, all_containers, reported
 
 EAGER_FIRST, EAGER_FACTOR = 0.05, 1.6
@@ -55,7 +55,9 @@ class _Watched:
 class Prober:
     """`sync` follows the runs of the containers; the three mappings are what `Observed` takes."""
 
-    def __init__(self, clock: Clock, *, target: Callable[[Object], Target], changed: Callable[[], None]) -> None:
+    def __init__(
+        self, clock: Clock, *, target: Callable[[Object], HandledContainer], changed: Callable[[], None]
+    ) -> None:
         self._clock = clock
         self._target = target
         self._changed = changed

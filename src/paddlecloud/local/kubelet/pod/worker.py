@@ -21,7 +21,7 @@ from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.pod.container_events import Steps
 from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
 from paddlecloud.local.kubelet.pod.files import PodFiles
-from paddlecloud.local.kubelet.pod.handlers import Target
+from paddlecloud.local.kubelet.pod.handlers import HandledContainer
 from paddlecloud.local.kubelet.pod.hooks import Hooks
 from paddlecloud.local.kubelet.pod.lifecycle import Start, Stop, decide
 from paddlecloud.local.kubelet.pod.model import Observed, Rejection, Run, Waiting, all_containers
@@ -244,8 +244,8 @@ class PodWorker:
     def _container(self, name: str) -> Object:
         return next(c for c in all_containers(self.pod) if c["name"] == name)
 
-    def _target(self, container: Object) -> Target:
-        return Target(self.paths.root, self._files.ip, container, self._files.env(container["name"]))
+    def _target(self, container: Object) -> HandledContainer:
+        return HandledContainer(self.paths.root, self._files.ip, container, self._files.env(container["name"]))
 
     async def _stop(self, stop: Stop) -> None:
         """Ask a container to end, after its preStop hook."""
