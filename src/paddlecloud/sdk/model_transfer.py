@@ -28,7 +28,7 @@ VARIABLE = "PADDLECLOUD_MODEL_STORE"
 FOLDER = "models"
 """The store of the embedded platform, in its data directory."""
 
-Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+RunBlocking = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 class OtherStore(HubError):
@@ -45,7 +45,7 @@ class Place(NamedTuple):
     store: Store
     address: str
     """Of the store; empty for that of the embedded platform."""
-    run: Run
+    run: RunBlocking
 
 
 def silent(count: int) -> None:

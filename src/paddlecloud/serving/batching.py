@@ -22,7 +22,7 @@ from paddlecloud.serving.errors import InferenceFailed, NotReady, Overloaded
 from paddlecloud.serving.limits import BatchLimits
 from paddlecloud.serving.tensors import Feeds
 
-Run = Callable[[Feeds], Feeds]
+RunModel = Callable[[Feeds], Feeds]
 
 
 @dataclass(slots=True, eq=False)
@@ -37,7 +37,7 @@ class _Request:
 class Batcher:
     """One task and one thread per runner; `runs` are the clones of one model, each used by one thread at a time."""
 
-    def __init__(self, runs: Sequence[Run], limits: BatchLimits, *, observe: Callable[[int], None]) -> None:
+    def __init__(self, runs: Sequence[RunModel], limits: BatchLimits, *, observe: Callable[[int], None]) -> None:
         self._limits = limits
         self._observe = observe
         self.statistics = statistics.Statistics()
@@ -76,7 +76,7 @@ class Batcher:
         await asyncio.gather(*self._tasks)
         self._threads.shutdown(wait=False)
 
-    async def _serve(self, run: Run) -> None:
+    async def _serve(self, run: RunModel) -> None:
         while (batch := await self._take()) is not None:
             await self._answer(batch, lambda feeds: self._in_thread(run, feeds))
 
@@ -119,13 +119,13 @@ class Batcher:
             if not batch[0].answer.done():
                 batch[0].answer.set_exception(InferenceFailed(_first_line(error)))
             return
-        measured = statistics.Run(began, joined, computed, time.monotonic_ns())
+        measured = statistics.ModelRun(began, joined, computed, time.monotonic_ns())
         self.statistics.succeeded(rows, [request.arrived for request in batch], measured)
         for request, part in zip(batch, parts, strict=True):
             if not request.answer.done():
                 request.answer.set_result(part)
 
-    async def _in_thread(self, run: Run, feeds: Feeds) -> Feeds:
+    async def _in_thread(self, run: RunModel, feeds: Feeds) -> Feeds:
         return await asyncio.get_running_loop().run_in_executor(self._threads, run, feeds)
 
 

@@ -26,7 +26,7 @@ class Durations:
 
 
 @dataclass(slots=True)
-class Run:
+class ModelRun:
     """One run of a model, in nanoseconds of one clock."""
 
     began: int
@@ -65,7 +65,7 @@ class Statistics:
     batches: dict[int, dict[str, Durations]] = field(default_factory=dict)
     """By the number of rows that ran together."""
 
-    def succeeded(self, rows: int, arrived: Sequence[int], run: Run) -> None:
+    def succeeded(self, rows: int, arrived: Sequence[int], run: ModelRun) -> None:
         """A batch of requests, given by when each of them arrived."""
         self.rows += rows
         self.runs += 1

@@ -2,7 +2,7 @@
 
 Kubernetes spreads this over strategies, admission plug-ins and the CRD handler; here it is one ordered path per verb,
 pure but for the clock, the random source and look-ups of committed state that policies need. It decides and rewrites;
-it never writes. The costly steps, which need no look-ups, are run by `large.Run`: for a large object in a thread.
+it never writes. The costly steps, which need no look-ups, are run by `large.Runner`: for a large object in a thread.
 Guards are asked again afterwards, and `policies` come last of all, when nothing more is waited for before the write.
 """
 
@@ -23,7 +23,7 @@ from paddlecloud.local.apiserver.builtin.decode import decode
 from paddlecloud.local.apiserver.builtin.defaults import complete_builtin
 from paddlecloud.local.apiserver.builtin.validation.entrance import validate_builtin
 from paddlecloud.local.apiserver.builtin.validation.ephemeral import ephemeral_unchanged, ephemeral_update
-from paddlecloud.local.apiserver.objects.large import LARGE, Run, at_once, largest_stored, runner
+from paddlecloud.local.apiserver.objects.large import LARGE, Runner, at_once, largest_stored, runner
 from paddlecloud.local.apiserver.objects.managed_fields import record_update
 from paddlecloud.local.apiserver.objects.metadata import (
     finalizer_warnings,
@@ -129,14 +129,14 @@ class Admission:
     policies: list[Policy] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
 
-    def runner(self, info: KindInfo, namespace: str, obj: Object, size: int) -> Run:
+    def runner(self, info: KindInfo, namespace: str, obj: Object, size: int) -> Runner:
         """How to decide about an object when `size` bytes are read for it: what it names may be larger than itself."""
         if size <= LARGE:
             size += sum(validator.named(info, namespace, obj) for validator in self.validators)
         return runner(size)
 
     async def prepare_create(
-        self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions, run: Run = at_once
+        self, info: KindInfo, obj: Object, namespace: str, options: WriteOptions, run: Runner = at_once
     ) -> Object:
         """The object as it will be stored, all but its resourceVersion. `check` comes next."""
         self._check_type(info, obj)
@@ -178,7 +178,7 @@ class Admission:
         old: Object,
         new: Object,
         options: WriteOptions,
-        run: Run = at_once,
+        run: Runner = at_once,
         *,
         subresource: str = "",
         applied: bool = False,
@@ -213,7 +213,9 @@ class Admission:
             meta["generation"] = old_meta["generation"] + 1
         return new if applied else await run(self._record, info, old, new, options, subresource)
 
-    def check(self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run = at_once) -> None:
+    def check(
+        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Runner = at_once
+    ) -> None:
         """Ask the policies about a prepared object; the write must follow at once."""
         if run is not at_once:  # others wrote meanwhile: the namespace may be gone
             for check in self.guards:
@@ -284,7 +286,7 @@ class Admission:
             complete_builtin(whole, info)
 
     async def _judge(
-        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Run, *, parts: Parts = ()
+        self, info: KindInfo, obj: Object, old: Object | None, options: WriteOptions, run: Runner, *, parts: Parts = ()
     ) -> None:
         if run is not at_once:
             await run(_check_size, info, obj)

@@ -31,7 +31,7 @@ T = TypeVar("T")
 _thread = ThreadPoolExecutor(1, thread_name_prefix="large-requests")
 
 
-class Run(Protocol):
+class Runner(Protocol):
     """`await run(function, *args)`: at once, without giving way to other tasks, or in the thread."""
 
     def __call__(self, function: Callable[..., T], /, *args: Any) -> Awaitable[T]: ...
@@ -45,7 +45,7 @@ async def in_thread(function: Callable[..., T], /, *args: Any) -> T:
     return await asyncio.get_running_loop().run_in_executor(_thread, function, *args)
 
 
-def runner(size: int) -> Run:
+def runner(size: int) -> Runner:
     """How to run what costs time in proportion to `size` bytes."""
     return in_thread if size > LARGE else at_once
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from paddlecloud.local.kubelet.pod.model import Run
+from paddlecloud.local.kubelet.pod.model import ContainerRun
 
 Record = Callable[[str, str], None]
 """Writes an Event of type Normal: (reason, message)."""
@@ -39,7 +39,7 @@ class Steps:
             self._record("Created", f"Created container: {name}")
             self._ordered.add((name, attempt))
 
-    def observe(self, runs: Mapping[str, Run]) -> None:
+    def observe(self, runs: Mapping[str, ContainerRun]) -> None:
         """Runs that began since the last look."""
         for name, run in runs.items():
             if (name, run.attempt) in self._ordered and (run.started is not None or run.ended):

@@ -30,7 +30,7 @@ class Result(NamedTuple):
     message: str = ""
 
 
-class HandledContainer(NamedTuple):
+class HandlerTarget(NamedTuple):
     """The container that is asked."""
 
     pod_dir: Path
@@ -39,7 +39,7 @@ class HandledContainer(NamedTuple):
     env: Mapping[str, str]
 
 
-async def ask(handler: Object, target: HandledContainer, *, timeout: float) -> Result:
+async def ask(handler: Object, target: HandlerTarget, *, timeout: float) -> Result:
     """Carry out a probe's or hook's handler; a handler of no known kind is a failure that says so."""
     for kind, function in _HANDLERS.items():
         if kind in handler:
@@ -62,20 +62,20 @@ def port_of(value: Any, container: Object) -> int:
     raise ValueError(f"no port of the container is named {value!r}")
 
 
-async def _exec(body: Object, target: HandledContainer, timeout: float) -> Result:
+async def _exec(body: Object, target: HandlerTarget, timeout: float) -> Result:
     argv = expand_all(body.get("command") or (), target.env, what="command", room=Room())
     code, output = await run_exec(target.pod_dir, target.container["name"], argv, timeout=timeout)
     return Result(code == 0, output.strip() if code else "")
 
 
-async def _tcp(body: Object, target: HandledContainer, timeout: float) -> Result:
+async def _tcp(body: Object, target: HandlerTarget, timeout: float) -> Result:
     host, port = body.get("host") or target.ip, port_of(body["port"], target.container)
     _, writer = await asyncio.open_connection(host, used_for(host, port))
     writer.close()
     return Result(True)
 
 
-async def _http(body: Object, target: HandledContainer, _: float) -> Result:
+async def _http(body: Object, target: HandlerTarget, _: float) -> Result:
     """One GET; 200 to 399 is well, as Kubernetes has it. Certificates are not checked, as it does not either."""
     port = port_of(body["port"], target.container)
     host = body.get("host") or target.ip
@@ -99,13 +99,13 @@ async def _http(body: Object, target: HandledContainer, _: float) -> Result:
         writer.close()
 
 
-async def _grpc(body: Object, target: HandledContainer, _: float) -> Result:
+async def _grpc(body: Object, target: HandlerTarget, _: float) -> Result:
     state = await grpc_health.check(target.ip, used_for(target.ip, int(body["port"])), body.get("service") or "")
     well = state == grpc_health.SERVING
     return Result(well, "" if well else f'service unhealthy (responded with "{state}")')
 
 
-async def _sleep(body: Object, _: HandledContainer, timeout: float) -> Result:
+async def _sleep(body: Object, _: HandlerTarget, timeout: float) -> Result:
     await asyncio.sleep(min(float(body.get("seconds") or 0), timeout))
     return Result(True)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.handlers import HandledContainer, ask
+from paddlecloud.local.kubelet.pod.handlers import HandlerTarget, ask
 from paddlecloud.local.kubelet.pod.lifecycle import Stop
-from paddlecloud.local.kubelet.pod.model import RUNNING, Run, all_containers
+from paddlecloud.local.kubelet.pod.model import RUNNING, ContainerRun, all_containers
 
 POST_START_LIMIT = 3600.0
 MIN_GRACE = 2.0
@@ -25,7 +25,7 @@ class Hooks:
         self,
         clock: Clock,
         *,
-        target: Callable[[Object], HandledContainer],
+        target: Callable[[Object], HandlerTarget],
         marks: Callable[[str], Path],
         changed: Callable[[], None],
     ) -> None:
@@ -37,9 +37,9 @@ class Hooks:
         self._failed: dict[tuple[str, int], str] = {}
         self._stopping: dict[tuple[str, int], asyncio.Task[None]] = {}
         self._remaining: dict[tuple[str, int], float] = {}  # grace left after a preStop hook
-        self._runs: Mapping[str, Run] = {}
+        self._runs: Mapping[str, ContainerRun] = {}
 
-    def sync(self, pod: Object, runs: Mapping[str, Run]) -> None:
+    def sync(self, pod: Object, runs: Mapping[str, ContainerRun]) -> None:
         """Begin postStart hooks of containers that just started."""
         self._runs = runs
         for container in all_containers(pod):

@@ -18,8 +18,8 @@ from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import (
     SHUTDOWN_REASON,
+    ContainerRun,
     Observed,
-    Run,
     Waiting,
     containers_of,
     ephemeral_containers_of,
@@ -87,7 +87,7 @@ def backoff_delay(streak: int) -> float:
     return 0.0 if streak <= 1 else exponential(streak - 2, base=BACKOFF_BASE, cap=BACKOFF_CAP)
 
 
-def streak_after(run: Run) -> int:
+def streak_after(run: ContainerRun) -> int:
     """Ends in a row that count for the back-off, this one included; a long run starts the count anew.
 
     Kubernetes counts a restart after success too (restartPolicy Always): a program that ends at once is a loop.
@@ -185,7 +185,7 @@ def _initialized(pod: Object, observed: Observed) -> bool:
     )
 
 
-def _succeeded(run: Run | None) -> bool:
+def _succeeded(run: ContainerRun | None) -> bool:
     return run is not None and run.ended and not run.failed
 
 
@@ -218,7 +218,7 @@ def _advance(pod: Object, container: Object, observed: Observed, *, now: float, 
     plan.start.append(Start(name, attempt, streak))
 
 
-def _restarts(policy: str, run: Run) -> bool:
+def _restarts(policy: str, run: ContainerRun) -> bool:
     return policy == "Always" or (policy == "OnFailure" and run.failed)
 
 

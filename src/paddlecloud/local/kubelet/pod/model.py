@@ -14,7 +14,7 @@ SHUTDOWN_REASON = "NodeShutdown"
 """Of containers that ran when the platform was stopped on purpose."""
 
 
-class Run(NamedTuple):
+class ContainerRun(NamedTuple):
     """One attempt of one container, as its shim recorded it."""
 
     attempt: int
@@ -40,8 +40,8 @@ class Run(NamedTuple):
         return self.phase == EXITED and self.exit_code != 0
 
 
-def read_runs(records: Mapping[str, Mapping[str, Any]]) -> dict[str, Run]:
-    return {name: Run(**record) for name, record in records.items()}
+def read_runs(records: Mapping[str, Mapping[str, Any]]) -> dict[str, ContainerRun]:
+    return {name: ContainerRun(**record) for name, record in records.items()}
 
 
 def settle_lost(state: dict[str, Any], now: float) -> dict[str, Any]:
@@ -91,8 +91,8 @@ class Waiting(NamedTuple):
 class Observed:
     """All that a decision about a pod may depend on besides its object and the time."""
 
-    runs: Mapping[str, Run] = field(default_factory=dict)
-    previous: Mapping[str, Run] = field(default_factory=dict)
+    runs: Mapping[str, ContainerRun] = field(default_factory=dict)
+    previous: Mapping[str, ContainerRun] = field(default_factory=dict)
     start_time: float | None = None
     """When this kubelet took the pod up."""
     pod_ip: str = ""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.handlers import HandledContainer, Result, ask
-from paddlecloud.local.kubelet.pod.model import RUNNING, Run, all_containers, reported
+from paddlecloud.local.kubelet.pod.handlers import HandlerTarget, Result, ask
+from paddlecloud.local.kubelet.pod.model import RUNNING, ContainerRun, all_containers, reported
 
 EAGER_FIRST, EAGER_FACTOR = 0.05, 1.6
 
@@ -55,16 +55,14 @@ class _Watched:
 class Prober:
     """`sync` follows the runs of the containers; the three mappings are what `Observed` takes."""
 
-    def __init__(
-        self, clock: Clock, *, target: Callable[[Object], HandledContainer], changed: Callable[[], None]
-    ) -> None:
+    def __init__(self, clock: Clock, *, target: Callable[[Object], HandlerTarget], changed: Callable[[], None]) -> None:
         self._clock = clock
         self._target = target
         self._changed = changed
         self._watched: dict[str, _Watched] = {}
         self.last_failure: dict[str, str] = {}
 
-    def sync(self, pod: Object, runs: Mapping[str, Run]) -> None:
+    def sync(self, pod: Object, runs: Mapping[str, ContainerRun]) -> None:
         for container in all_containers(pod):
             name = container["name"]
             run = runs.get(name)
@@ -76,7 +74,7 @@ class Prober:
             if known is None and run is not None and alive and _has_probe(container):
                 self._begin(pod, container, run)
 
-    def _begin(self, pod: Object, container: Object, run: Run) -> None:
+    def _begin(self, pod: Object, container: Object, run: ContainerRun) -> None:
         """A kubelet that comes back starts from what was published: a pod that serves must not blink."""
         known = reported(pod, container["name"])
         same = known.get("restartCount") == run.attempt and "running" in (known.get("state") or {})
@@ -89,7 +87,7 @@ class Prober:
         name = container["name"]
         watched.tasks.append(asyncio.create_task(self._watch(container, watched, run), name=f"probes of {name}"))
 
-    async def _watch(self, container: Object, watched: _Watched, run: Run) -> None:
+    async def _watch(self, container: Object, watched: _Watched, run: ContainerRun) -> None:
         began = run.started or self._clock.now()
         if (probe := container.get("startupProbe")) and not watched.started:
             await self._until_started(container, probe, watched, began)

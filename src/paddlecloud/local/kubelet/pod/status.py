@@ -16,8 +16,8 @@ from paddlecloud.local.kubelet.pod.lifecycle import Plan
 from paddlecloud.local.kubelet.pod.model import (
     EXITED,
     RUNNING,
+    ContainerRun,
     Observed,
-    Run,
     Waiting,
     all_reported,
     containers_of,
@@ -228,7 +228,7 @@ def _waiting(waiting: Waiting) -> Object:
     return {"reason": waiting.reason, **({"message": waiting.message} if waiting.message else {})}
 
 
-def _run_state(run: Run) -> Object:
+def _run_state(run: ContainerRun) -> Object:
     if run.phase == RUNNING:
         return {"running": {"startedAt": rfc3339(run.started or run.created)}}
     body: Object = {

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.kubelet.node.launcher import Launcher
-from paddlecloud.local.kubelet.pod.model import Run, read_runs, settle_lost, settle_shutdown
+from paddlecloud.local.kubelet.pod.model import ContainerRun, read_runs, settle_lost, settle_shutdown
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.runtime import PodRuntime, State, last_state
 from paddlecloud.local.kubelet.shim import processes, wire
@@ -86,10 +86,10 @@ class SupervisedPod:
         """Why the kernel does not hold the pod to its limits, although it should."""
         return str((self.state().get("shim") or {}).get("unlimited") or "")
 
-    def runs(self) -> dict[str, Run]:
+    def runs(self) -> dict[str, ContainerRun]:
         return read_runs(self.state().get("containers") or {})
 
-    def previous(self) -> Mapping[str, Run]:
+    def previous(self) -> Mapping[str, ContainerRun]:
         return read_runs(self.state().get("previous") or {})
 
     async def start(self, spec: wire.ContainerSpec, pod: wire.PodSpec, launcher: Launcher) -> None:

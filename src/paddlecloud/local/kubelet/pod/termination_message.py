@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from paddlecloud.api.outputs import after_the_exception
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import Run
+from paddlecloud.local.kubelet.pod.model import ContainerRun
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.streams.logreader import read_end
 
@@ -16,7 +16,7 @@ EXCEPTION_LINES, EXCEPTION_BYTES = 2000, 256 * 1024
 long the log is."""
 
 
-def termination_message(container: Object, run: Run, paths: PodPaths) -> str:
+def termination_message(container: Object, run: ContainerRun, paths: PodPaths) -> str:
     """The message for a run that ended; the platform's own (a failed start, a memory limit) comes first."""
     if run.message:
         return run.message

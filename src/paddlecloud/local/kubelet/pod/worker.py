@@ -21,10 +21,10 @@ from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.pod.container_events import Steps
 from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
 from paddlecloud.local.kubelet.pod.files import PodFiles
-from paddlecloud.local.kubelet.pod.handlers import HandledContainer
+from paddlecloud.local.kubelet.pod.handlers import HandlerTarget
 from paddlecloud.local.kubelet.pod.hooks import Hooks
 from paddlecloud.local.kubelet.pod.lifecycle import Start, Stop, decide
-from paddlecloud.local.kubelet.pod.model import Observed, Rejection, Run, Waiting, all_containers
+from paddlecloud.local.kubelet.pod.model import ContainerRun, Observed, Rejection, Waiting, all_containers
 from paddlecloud.local.kubelet.pod.obstacles import Obstacles, mount_delay, pull_delay
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.probes import Prober
@@ -203,7 +203,7 @@ class PodWorker:
         clock = self._machine.clock
         await sleep_until_set(self._dirty, max(0.0, until - clock.now()), clock)
 
-    def _observe(self, runs: dict[str, Run], now: float) -> Observed:
+    def _observe(self, runs: dict[str, ContainerRun], now: float) -> Observed:
         self._prober.sync(self.pod, runs)
         self._hooks.sync(self.pod, runs)
         return Observed(
@@ -225,7 +225,7 @@ class PodWorker:
             probe_grace=self._prober.grace,
         )
 
-    async def _runs(self) -> dict[str, Run]:
+    async def _runs(self) -> dict[str, ContainerRun]:
         """What became of the containers, as it is now: those that end while messages are read are looked at again."""
         while True:
             runs = self._supervised.runs()
@@ -244,8 +244,8 @@ class PodWorker:
     def _container(self, name: str) -> Object:
         return next(c for c in all_containers(self.pod) if c["name"] == name)
 
-    def _target(self, container: Object) -> HandledContainer:
-        return HandledContainer(self.paths.root, self._files.ip, container, self._files.env(container["name"]))
+    def _target(self, container: Object) -> HandlerTarget:
+        return HandlerTarget(self.paths.root, self._files.ip, container, self._files.env(container["name"]))
 
     async def _stop(self, stop: Stop) -> None:
         """Ask a container to end, after its preStop hook."""

@@ -13,7 +13,7 @@ from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.model import (
-    Run,
+    ContainerRun,
     all_containers,
     containers_of,
     init_containers_of,
@@ -224,7 +224,7 @@ class PodStreams:
             raise BadRequest(text + (f" or one of the init containers: [{' '.join(init)}]" if init else ""))
         return str(mains[0])
 
-    def _run(self, handle: PodHandle, container: str, *, previous: bool) -> Run:
+    def _run(self, handle: PodHandle, container: str, *, previous: bool) -> ContainerRun:
         pod_name = handle.pod["metadata"]["name"]
         if previous:
             earlier = _previous(handle.paths).get(container)
@@ -249,11 +249,11 @@ class PodStreams:
             )
 
 
-def _runs(paths: PodPaths) -> dict[str, Run]:
+def _runs(paths: PodPaths) -> dict[str, ContainerRun]:
     return read_runs(_records(paths, "containers"))
 
 
-def _previous(paths: PodPaths) -> dict[str, Run]:
+def _previous(paths: PodPaths) -> dict[str, ContainerRun]:
     return read_runs(_records(paths, "previous"))
 
 

@@ -14,38 +14,38 @@ LABEL = "batch.kubernetes.io/job-completion-index"
 _RUN = re.compile(r"([0-9]{1,10})(?:-([0-9]{1,10}))?", re.ASCII)
 
 
-class Run(NamedTuple):
+class IndexRange(NamedTuple):
     first: int
     end: int
     """The index behind the last."""
 
 
 class Indexes:
-    def __init__(self, runs: Iterable[Run] = ()) -> None:
-        self._runs: list[Run] = []
+    def __init__(self, runs: Iterable[IndexRange] = ()) -> None:
+        self._runs: list[IndexRange] = []
         for run in sorted(run for run in runs if run.first < run.end):
             if self._runs and run.first <= self._runs[-1].end:
-                run = Run(self._runs[-1].first, max(run.end, self._runs.pop().end))
+                run = IndexRange(self._runs[-1].first, max(run.end, self._runs.pop().end))
             self._runs.append(run)
 
     @staticmethod
     def of(indexes: Iterable[int], *, below: int) -> Indexes:
-        return Indexes(Run(index, index + 1) for index in indexes if index < below)
+        return Indexes(IndexRange(index, index + 1) for index in indexes if index < below)
 
     @staticmethod
     def parse(text: str, *, below: int) -> Indexes:
         """What is no run of indexes was not written by a controller, and counts for nothing."""
         found = (match.groups() for part in text.split(",") if (match := _RUN.fullmatch(part)))
-        return Indexes(Run(int(first), min(int(last or first) + 1, below)) for first, last in found)
+        return Indexes(IndexRange(int(first), min(int(last or first) + 1, below)) for first, last in found)
 
     def __or__(self, other: Indexes) -> Indexes:
         return Indexes([*self._runs, *other._runs])
 
     def __and__(self, other: Indexes) -> Indexes:
-        both: list[Run] = []
+        both: list[IndexRange] = []
         ours, theirs = list(reversed(self._runs)), list(reversed(other._runs))
         while ours and theirs:
-            both.append(Run(max(ours[-1].first, theirs[-1].first), min(ours[-1].end, theirs[-1].end)))
+            both.append(IndexRange(max(ours[-1].first, theirs[-1].first), min(ours[-1].end, theirs[-1].end)))
             (ours if ours[-1].end <= theirs[-1].end else theirs).pop()
         return Indexes(both)
 
@@ -65,7 +65,7 @@ class Indexes:
     def missing(self, *, below: int) -> Iterator[int]:
         """The indexes that are not in the set, the lowest first."""
         start = 0
-        for run in (*self._runs, Run(below, below)):
+        for run in (*self._runs, IndexRange(below, below)):
             yield from range(start, min(run.first, below))
             start = run.end
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.local.apiserver.table.pods import summarize
 from paddlecloud.local.kubelet.pod.lifecycle import PodEnd, Start, backoff_delay, decide, streak_after
-from paddlecloud.local.kubelet.pod.model import Observed, Run, Waiting
+from paddlecloud.local.kubelet.pod.model import ContainerRun, Observed, Waiting
 from paddlecloud.local.kubelet.pod.status import build_status
 
 NOW = 1_700_000_000.0
@@ -34,12 +34,12 @@ def make_pod(*, policy: str = "Always", init: Any = (), containers: Any = ("main
     }
 
 
-def running(attempt: int = 0, *, since: float = 5.0) -> Run:
-    return Run(attempt, "running", NOW - since, started=NOW - since)
+def running(attempt: int = 0, *, since: float = 5.0) -> ContainerRun:
+    return ContainerRun(attempt, "running", NOW - since, started=NOW - since)
 
 
-def ended(code: int = 0, *, attempt: int = 0, streak: int = 0, ago: float = 0.0, lasted: float = 1.0) -> Run:
-    return Run(
+def ended(code: int = 0, *, attempt: int = 0, streak: int = 0, ago: float = 0.0, lasted: float = 1.0) -> ContainerRun:
+    return ContainerRun(
         attempt,
         "exited",
         NOW - ago - lasted,
@@ -50,7 +50,7 @@ def ended(code: int = 0, *, attempt: int = 0, streak: int = 0, ago: float = 0.0,
     )
 
 
-def starts(pod: dict[str, Any], **runs: Run) -> list[Start]:
+def starts(pod: dict[str, Any], **runs: ContainerRun) -> list[Start]:
     return decide(pod, Observed(runs=runs), NOW).start
 
 

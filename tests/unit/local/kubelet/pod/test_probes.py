@@ -10,7 +10,7 @@ import pytest
 from harness import PATIENCE
 from paddlecloud.local.kubelet.pod import grpc_health
 from paddlecloud.local.kubelet.pod.grpc_health import ACK, DATA, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, frame
-from paddlecloud.local.kubelet.pod.handlers import HandledContainer, Result, ask, port_of
+from paddlecloud.local.kubelet.pod.handlers import HandlerTarget, Result, ask, port_of
 from paddlecloud.local.kubelet.pod.probes import ProbeState
 
 
@@ -91,7 +91,7 @@ async def test_a_service_is_asked_for_its_health(said: bytes, result: Result) ->
     port = server.sockets[0].getsockname()[1]
     try:
         handler = {"grpc": {"port": port, "service": "s" * 200}}
-        got = await ask(handler, HandledContainer(Path("/"), "127.0.0.1", {}, {}), timeout=5)
+        got = await ask(handler, HandlerTarget(Path("/"), "127.0.0.1", {}, {}), timeout=5)
         sent = await asyncio.wait_for(asked, PATIENCE)
     finally:
         server.close()
@@ -121,7 +121,7 @@ async def test_a_probe_is_one_request_whatever_its_fields_say(wrong: dict[str, o
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     async with server:
         port = server.sockets[0].getsockname()[1]
-        target = HandledContainer(tmp_path, "127.0.0.1", {}, {})
+        target = HandlerTarget(tmp_path, "127.0.0.1", {}, {})
         assert await ask({"httpGet": {"port": port, "path": "/a"}}, target, timeout=PATIENCE) == Result(True)
         found = await ask({"httpGet": {"port": port, **wrong}}, target, timeout=PATIENCE)
     assert found == Result(False, "httpGet: host, path and httpHeaders must have no line breaks")

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness import PATIENCE
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.local.kubelet.pod.model import EXITED, Run
+from paddlecloud.local.kubelet.pod.model import EXITED, ContainerRun
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.termination_message import termination_message
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
@@ -360,7 +360,7 @@ def test_a_message_from_a_long_log_reads_only_its_end(tmp_path: Path) -> None:
         for number in range(100):
             file.write(format_chunk(b"stdout", b"line %d\n" % number, NOON))
         file.write(format_chunk(b"stdout", b"ValueError: no\n", NOON))
-    run = Run(0, EXITED, created=NOON, started=NOON, finished=NOON, exit_code=1)
+    run = ContainerRun(0, EXITED, created=NOON, started=NOON, finished=NOON, exit_code=1)
     container = {"name": "c", "terminationMessagePolicy": "FallbackToLogsOnError"}
     message = termination_message(container, run, paths)
     assert message.splitlines() == [*(f"line {number}" for number in range(21, 100)), "ValueError: no"]
