@@ -20,7 +20,7 @@ Schema = Mapping[int, Any]
 """Number of a field that holds a message → the schema of that message."""
 
 
-class Field(NamedTuple):
+class WireField(NamedTuple):
     message: Schema
     """Of the message that it is a field of."""
     number: int
@@ -32,7 +32,7 @@ class Malformed(ValueError):
     """Not protobuf, or of a form that proto3 does not write (groups)."""
 
 
-def walk(data: Buffer, schema: Schema, *, most: int) -> Iterator[Field]:
+def walk(data: Buffer, schema: Schema, *, most: int) -> Iterator[WireField]:
     """Every field, those inside the messages of the schema included; `Malformed` if there are more than `most`.
 
     Without recursion: messages may be nested as deeply as they like.
@@ -61,7 +61,7 @@ def walk(data: Buffer, schema: Schema, *, most: int) -> Iterator[Field]:
                 raise Malformed(f"wire type {kind} is not known")
             if at > stop:
                 raise Malformed("a field is longer than its message")
-            yield Field(inside, number, begin, at)
+            yield WireField(inside, number, begin, at)
             if kind == _LENGTH_DELIMITED and number in inside:
                 waiting.append((inside[number], begin, at))
 

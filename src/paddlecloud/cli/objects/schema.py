@@ -15,7 +15,7 @@ MAX_DEPTH = 12
 """Schemas may contain themselves (JSONSchemaProps does)."""
 
 
-class Field(NamedTuple):
+class SchemaField(NamedTuple):
     path: tuple[str, ...]
     schema: Schema
     required: bool = False
@@ -33,24 +33,24 @@ def fetch(api: Api, resource: Resource) -> dict[str, Any]:
     return api.json(address, query=parameters or None)
 
 
-def descend(document: Schema, resource: Resource, path: list[str]) -> Field:
+def descend(document: Schema, resource: Resource, path: list[str]) -> SchemaField:
     """The field at the end of the path; lists and maps are passed through to what they hold."""
     schema = _root(document, resource)
-    field = Field((), schema)
+    field = SchemaField((), schema)
     for depth, name in enumerate(path):
         inner = _inside(document, field.schema)
         properties = inner.get("properties") or {}
         if name not in properties:
             raise _unknown(resource, path[:depth], name, list(properties))
-        field = Field((*field.path, name), properties[name], name in (inner.get("required") or ()))
+        field = SchemaField((*field.path, name), properties[name], name in (inner.get("required") or ()))
     return field
 
 
-def children(document: Schema, field: Field) -> Iterator[Field]:
+def children(document: Schema, field: SchemaField) -> Iterator[SchemaField]:
     inner = _inside(document, field.schema)
     required = inner.get("required") or ()
     for name, schema in sorted((inner.get("properties") or {}).items()):
-        yield Field((*field.path, name), schema, name in required)
+        yield SchemaField((*field.path, name), schema, name in required)
 
 
 def type_name(document: Schema, schema: Schema) -> str:

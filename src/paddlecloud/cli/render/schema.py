@@ -6,11 +6,11 @@ import textwrap
 from typing import Any
 
 from paddlecloud.cli.objects import schema as schemas
-from paddlecloud.cli.objects.schema import Field, Schema
+from paddlecloud.cli.objects.schema import Schema, SchemaField
 from paddlecloud.kube.resource import Resource
 
 
-def render(document: Schema, resource: Resource, field: Field, *, recursive: bool) -> str:
+def render(document: Schema, resource: Resource, field: SchemaField, *, recursive: bool) -> str:
     lines = [f"GROUP:      {resource.group}"] if resource.group else []
     lines += [f"KIND:       {resource.kind}", f"VERSION:    {resource.version}", ""]
     if field.path:
@@ -30,7 +30,7 @@ def render(document: Schema, resource: Resource, field: Field, *, recursive: boo
     return "\n".join(lines).rstrip() + "\n"
 
 
-def report(document: Schema, field: Field) -> dict[str, Any]:
+def report(document: Schema, field: SchemaField) -> dict[str, Any]:
     """The same for programs, one level deep."""
     return {
         "field": ".".join(field.path),
@@ -49,7 +49,7 @@ def report(document: Schema, field: Field) -> dict[str, Any]:
     }
 
 
-def _outline(document: Schema, fields: list[Field], depth: int) -> list[str]:
+def _outline(document: Schema, fields: list[SchemaField], depth: int) -> list[str]:
     lines = []
     for field in fields:
         lines.append(f"{' ' * depth}{field.path[-1]}\t<{schemas.type_name(document, field.schema)}>")

@@ -31,14 +31,14 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
 
-class Field(NamedTuple):
+class ProtobufField(NamedTuple):
     name: str
     """In JSON; empty when the fields of the message belong to the one around it."""
     type: str
     mark: str
 
 
-Message = dict[int, Field]
+Message = dict[int, ProtobufField]
 
 
 def decode(body: bytes) -> Object:
@@ -64,12 +64,12 @@ def decode(body: bytes) -> Object:
 # --- the table --------------------------------------------------------------------------------------------------------
 
 _ENVELOPE: Message = {
-    1: Field("", "TypeMeta", ""),
-    2: Field("raw", "bytes", ""),
-    3: Field("contentEncoding", "s", ""),
-    4: Field("contentType", "s", ""),
+    1: ProtobufField("", "TypeMeta", ""),
+    2: ProtobufField("raw", "bytes", ""),
+    3: ProtobufField("contentEncoding", "s", ""),
+    4: ProtobufField("contentType", "s", ""),
 }
-_TYPE_META: Message = {1: Field("apiVersion", "s", ""), 2: Field("kind", "s", "")}
+_TYPE_META: Message = {1: ProtobufField("apiVersion", "s", ""), 2: ProtobufField("kind", "s", "")}
 
 
 @cache
@@ -91,12 +91,12 @@ def _table() -> tuple[dict[tuple[str, str], str], dict[str, Message]]:
     return kinds, messages
 
 
-def _field(text: str) -> tuple[int, Field]:
+def _field(text: str) -> tuple[int, ProtobufField]:
     name, _, rest = text.partition("=")
     digits = len(rest) - len(rest.lstrip("0123456789"))
     kind = rest[digits:]
     mark = kind[-1] if kind[-1] in "*%!" else ""
-    return int(rest[:digits]), Field(name, kind[: len(kind) - len(mark)], mark)
+    return int(rest[:digits]), ProtobufField(name, kind[: len(kind) - len(mark)], mark)
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _message(data: memoryview | bytes, fields: Message, depth: int) -> dict[str,
     return result
 
 
-def _store(result: dict[str, Any], field: Field, raw: Any, depth: int) -> None:
+def _store(result: dict[str, Any], field: ProtobufField, raw: Any, depth: int) -> None:
     if field.mark == "*":
         values = result.setdefault(field.name, [])
         if field.type == "i" and not isinstance(raw, int):
@@ -139,9 +139,9 @@ def _store(result: dict[str, Any], field: Field, raw: Any, depth: int) -> None:
         else:
             values.append(_value(field, raw, depth))
     elif field.mark == "%":
-        entry = {1: Field("key", "s", "!"), 2: Field("value", field.type, "!")}
+        entry = {1: ProtobufField("key", "s", "!"), 2: ProtobufField("value", field.type, "!")}
         pair = _message(_bytes(raw), entry, depth + 1)
-        empty = "" if field.type in ("s", "y") else _value(Field("", field.type, ""), b"", depth + 1)
+        empty = "" if field.type in ("s", "y") else _value(ProtobufField("", field.type, ""), b"", depth + 1)
         result.setdefault(field.name, {})[pair.get("key", "")] = pair.get("value", empty)
     else:
         value = _value(field, raw, depth)
@@ -156,7 +156,7 @@ def _store(result: dict[str, Any], field: Field, raw: Any, depth: int) -> None:
 _ZERO: dict[str, Any] = {"s": "", "i": 0, "b": False, "y": "", "IntOrString": 0}
 
 
-def _value(field: Field, raw: Any, depth: int) -> Any:
+def _value(field: ProtobufField, raw: Any, depth: int) -> Any:
     kind = field.type
     if kind in ("i", "b"):
         if not isinstance(raw, int):
@@ -186,7 +186,7 @@ _ONE_OF: dict[str, Any] = {
 """Messages that are in JSON the first of their fields that is set; with what they are if none is."""
 
 
-def _double(field: Field, raw: Any) -> float | int:
+def _double(field: ProtobufField, raw: Any) -> float | int:
     """As Go writes it in JSON: a whole number without a fraction."""
     if not isinstance(raw, float) or not math.isfinite(raw):
         raise _malformed(f"{field.name} is not a number")
@@ -239,7 +239,7 @@ def _base64(data: memoryview | bytes) -> str:
 
 def _moment(data: memoryview | bytes) -> datetime.datetime | None:
     """An empty message is the zero time, which JSON says as null."""
-    fields = _message(data, {1: Field("seconds", "i", "!"), 2: Field("nanos", "i", "!")}, 0)
+    fields = _message(data, {1: ProtobufField("seconds", "i", "!"), 2: ProtobufField("nanos", "i", "!")}, 0)
     if not data:
         return None
     return _EPOCH + datetime.timedelta(seconds=fields.get("seconds", 0), microseconds=fields.get("nanos", 0) // 1000)
@@ -259,16 +259,18 @@ def _iso(moment: datetime.datetime | None, precision: str) -> str | None:
 
 
 def _quantity(data: memoryview | bytes) -> str:
-    return str(_message(data, {1: Field("string", "s", "")}, 0).get("string", "0"))
+    return str(_message(data, {1: ProtobufField("string", "s", "")}, 0).get("string", "0"))
 
 
 def _int_or_string(data: memoryview | bytes) -> int | str:
-    fields = _message(data, {1: Field("type", "i", ""), 2: Field("int", "i", ""), 3: Field("str", "s", "")}, 0)
+    fields = _message(
+        data, {1: ProtobufField("type", "i", ""), 2: ProtobufField("int", "i", ""), 3: ProtobufField("str", "s", "")}, 0
+    )
     return str(fields.get("str", "")) if fields.get("type") == 1 else int(fields.get("int", 0))
 
 
 def _raw_json(data: memoryview | bytes) -> Any:
-    raw = _message(data, {1: Field("raw", "bytes", "")}, 0).get("raw", b"")
+    raw = _message(data, {1: ProtobufField("raw", "bytes", "")}, 0).get("raw", b"")
     try:
         return msgspec.json.decode(raw) if raw else None
     except (msgspec.DecodeError, RecursionError):
@@ -276,7 +278,7 @@ def _raw_json(data: memoryview | bytes) -> Any:
 
 
 def _strings(data: memoryview | bytes) -> list[str]:
-    return list(_message(data, {1: Field("items", "s", "*")}, 0).get("items", []))
+    return list(_message(data, {1: ProtobufField("items", "s", "*")}, 0).get("items", []))
 
 
 _CONVERSIONS: dict[str, Any] = {

@@ -180,7 +180,7 @@ def test_damaged_bodies_decode_or_are_refused(name: str, damage: list[tuple[int,
 
 
 def test_nesting_is_bounded_whatever_the_table_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    tables = {("v1", "Doll"): "Doll"}, {**protobuf._table()[1], "Doll": {1: protobuf.Field("in", "Doll", "")}}
+    tables = {("v1", "Doll"): "Doll"}, {**protobuf._table()[1], "Doll": {1: protobuf.ProtobufField("in", "Doll", "")}}
     monkeypatch.setattr(protobuf, "_table", lambda: tables)
     doll = b""
     for _ in range(protobuf.MAX_DEPTH):
