@@ -49,7 +49,7 @@ class File(NamedTuple):
     """`md5:…` or `sha256:…` of what was copied; empty for a file that was found, not copied."""
 
 
-class Manifest:
+class SampleManifest:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()

@@ -8,7 +8,7 @@ from paddlecloud.api.folders import ANYWHERE, FolderRule
 from paddlecloud.cache import warmup
 from paddlecloud.cache.confine import Confined, relative
 from paddlecloud.cache.errors import BadOptions, WorkFailed
-from paddlecloud.cache.manifest import Manifest
+from paddlecloud.cache.manifest import SampleManifest
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.sync.copier import Copier
@@ -25,7 +25,7 @@ class Orders:
         self,
         data: str,
         folders: Sequence[str],
-        manifest: Manifest,
+        manifest: SampleManifest,
         environment: Mapping[str, str],
         limits: FolderRule = ANYWHERE,
     ) -> None:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from paddlecloud.cache.manifest import File, Manifest, walk
+from paddlecloud.cache.manifest import File, SampleManifest, walk
 
 names = some.sampled_from(["a", "a.b", "a/b", "a/b/c", "a b", "z/\n", "z/'", "ü", "a0", "a/0"])
 sets = some.dictionaries(names, some.tuples(some.integers(0, 99), some.integers(0, 3)), max_size=8)
 
 
-def listed(manifest: Manifest) -> list[File]:
+def listed(manifest: SampleManifest) -> list[File]:
     return list(manifest.files())
 
 
@@ -26,7 +26,7 @@ def test_a_reconciled_manifest_equals_what_was_found(
     tmp_path: Path, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]
 ) -> None:
     (tmp_path / "m.db").unlink(missing_ok=True)
-    manifest = Manifest(tmp_path / "m.db")
+    manifest = SampleManifest(tmp_path / "m.db")
     manifest.put(File(name, size, mtime, "md5:x") for name, (size, mtime) in before.items())
     found = sorted((File(n, s, t) for n, (s, t) in after.items()), key=lambda file: os.fsencode(file.path))
     manifest.reconcile(iter(found))
@@ -49,14 +49,14 @@ def test_a_walk_is_in_the_manifests_order(tmp_path: Path) -> None:
 
 def test_names_that_are_no_text_are_kept(tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff\xfe")
-    manifest = Manifest(tmp_path / "m.db")
+    manifest = SampleManifest(tmp_path / "m.db")
     manifest.put([File(name, 1, 2)])
     assert manifest.get(name) == File(name, 1, 2)
     manifest.close()
 
 
 def test_a_folder_holds_what_is_below_it_and_not_its_neighbours(tmp_path: Path) -> None:
-    manifest = Manifest(tmp_path / "m.db")
+    manifest = SampleManifest(tmp_path / "m.db")
     manifest.put(File(name, 1, 0) for name in ("a", "a/b", "a/c/d", "a.b", "a0", "ab/c"))
     assert [file.path for file in manifest.files("a")] == ["a", "a/b", "a/c/d"]
     manifest.remove_below("a")
@@ -70,7 +70,7 @@ def test_a_folder_holds_what_is_below_it_and_not_its_neighbours(tmp_path: Path) 
 def test_totals_of_a_million_files_cost_what_those_of_ten_cost(tmp_path: Path) -> None:
     costs = {}
     for count in (10, 1_000_000):
-        manifest = Manifest(tmp_path / f"{count}.db")
+        manifest = SampleManifest(tmp_path / f"{count}.db")
         for start in range(0, count, 10_000):
             numbers = range(start, min(start + 10_000, count))
             manifest.put(File(f"train/{number // 1000:04}/{number:07}.jpg", 100, number) for number in numbers)

@@ -21,7 +21,7 @@ from paddlecloud.cache.confine import OWN, Confined
 from paddlecloud.cache.engines.base import EngineSettings, LevelStatus, Status
 from paddlecloud.cache.errors import WorkFailed
 from paddlecloud.cache.levels import disks
-from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.manifest import File, SampleManifest
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.orders import Orders
 from paddlecloud.cache.programs import find_juicefs, run
@@ -51,7 +51,7 @@ class JuiceFsEngine:
         self._program = find_juicefs(settings.environment)
         if not os.path.exists(f"{self._data}/.stats"):
             raise WorkFailed(f"{self._data} is no JuiceFS mount: mount the set there, or use --driver=local")
-        self._manifest = Manifest(settings.state / manifests.NAME)
+        self._manifest = SampleManifest(settings.state / manifests.NAME)
         folders = [folder for level in settings.levels for folder in level.folders]
         self._orders = Orders(self._data, folders, self._manifest, settings.environment, settings.sources)
         self._lock = threading.Lock()

@@ -14,7 +14,7 @@ from paddlecloud.cache.confine import OWN
 from paddlecloud.cache.engines.base import EngineSettings, LevelStatus, Status
 from paddlecloud.cache.errors import Cancelled, WorkFailed
 from paddlecloud.cache.levels import disks
-from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.manifest import File, SampleManifest
 from paddlecloud.cache.nodecache import NodeCache
 from paddlecloud.cache.options import Options, PathOptions, SyncOptions, WarmupOptions
 from paddlecloud.cache.orders import Orders
@@ -39,7 +39,7 @@ class LocalEngine:
         if own.parent != hidden:
             _forget_hidden(hidden)
         fresh = not own.exists() or not os.listdir(self._data)  # or the data was deleted
-        self._manifest = Manifest(own)
+        self._manifest = SampleManifest(own)
         self._manifest_path = str(own)
         self._cache = NodeCache(settings.state / "cache.db", settings.levels)
         folders = [folder for level in settings.levels for folder in level.folders]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 from paddlecloud.cache.confine import OWN, Confined
 from paddlecloud.cache.errors import Cancelled, WorkFailed
-from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.manifest import File, SampleManifest
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.sync.drafts import Drafts
@@ -44,7 +44,7 @@ class Copier:
     root: str
     inner: str
     options: SyncOptions
-    manifest: Manifest
+    manifest: SampleManifest
     task: Task
     single_name: str = ""
     """Name for a source that is one file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from paddlecloud.cache.manifest import File, Manifest
+from paddlecloud.cache.manifest import File, SampleManifest
 
 BATCH = 500
 """Files noted in the manifest at a time."""
@@ -13,7 +13,7 @@ BATCH = 500
 class Ledger:
     """Losing what it has gathered costs hashing those files again, nothing else."""
 
-    def __init__(self, manifest: Manifest) -> None:
+    def __init__(self, manifest: SampleManifest) -> None:
         self._manifest = manifest
         self._lock = threading.Lock()
         self._noted: list[File] = []

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection
 
 from paddlecloud.cache.confine import Confined
-from paddlecloud.cache.manifest import Manifest, walk
+from paddlecloud.cache.manifest import SampleManifest, walk
 from paddlecloud.cache.sync.patterns import Selection
 
 
@@ -17,7 +17,7 @@ def delete_others(
     *,
     keep: Collection[str],
     selection: Selection,
-    manifest: Manifest,
+    manifest: SampleManifest,
     check: Callable[[], None],
     dry: bool,
 ) -> int:

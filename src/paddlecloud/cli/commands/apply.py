@@ -11,7 +11,7 @@ import argparse
 import sys
 
 from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, render
-from paddlecloud.cli.objects.manifests import Manifest, load
+from paddlecloud.cli.objects.manifests import ManifestDocument, load
 from paddlecloud.cli.objects.next_run import is_resized, unused_change
 from paddlecloud.cli.objects.resizing import restart_note, scale_note
 from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
@@ -108,7 +108,7 @@ def _kept_pin(applied: Applied) -> str:
     return scale_note(applied.place.name, pinned)
 
 
-def _print_only(session: Session, manifests: list[Manifest], fmt: output.Format) -> int:
+def _print_only(session: Session, manifests: list[ManifestDocument], fmt: output.Format) -> int:
     """No server is asked: what is printed is what would be sent."""
     for manifest in manifests:
         if not manifest.object["metadata"].get("name"):

@@ -25,7 +25,7 @@ from paddlecloud.cli.render import output, progress
 from paddlecloud.cli.session import Session
 from paddlecloud.local.images import repack
 from paddlecloud.local.images.builder import Builder
-from paddlecloud.local.images.bundle import BundleError, BundleWriter, ImportedImage, Manifest, read_bundle
+from paddlecloud.local.images.bundle import BundleError, BundleManifest, BundleWriter, ImportedImage, read_bundle
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
 from paddlecloud.local.images.host import own_version
 from paddlecloud.local.images.layers import Layers
@@ -103,7 +103,7 @@ def _built_plan(session: Session, store: ImageStore, name: str) -> ImagePlan:
     return store.plan(recipe)
 
 
-def _write(store: ImageStore, plans: list[ImagePlan], target: Path, *, quiet: bool) -> Manifest:
+def _write(store: ImageStore, plans: list[ImagePlan], target: Path, *, quiet: bool) -> BundleManifest:
     """Beside its place first, and there only when it is whole."""
     layers = Layers(store.cache)
     keys = {plan.packages_key for plan in plans if plan.packages_key}

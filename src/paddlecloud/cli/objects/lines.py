@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from paddlecloud.cli.objects.manifests import Manifest
+from paddlecloud.cli.objects.manifests import ManifestDocument
 from paddlecloud.kube.resource import Object
 
 _STEP = re.compile(r"\[([^]]*)\]|([^.\[\]]+)")
 _ITEM = re.compile(r'(\w+)="([^"]*)"')
 
 
-def lines_of(manifest: Manifest, paths: Iterable[str]) -> dict[str, int]:
+def lines_of(manifest: ManifestDocument, paths: Iterable[str]) -> dict[str, int]:
     """The line of each field, or of the nearest one around it that is there. Paths are written as servers write them.
 
     That is `spec.containers[0].name`, and `.spec.containers[name="a"].name` in refusals of server-side apply.

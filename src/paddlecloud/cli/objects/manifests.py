@@ -23,7 +23,7 @@ FIRST = {"Namespace": 0, "CustomResourceDefinition": 1}
 """What other objects live in or are made of goes first, whatever the order of the files."""
 
 
-class Manifest(NamedTuple):
+class ManifestDocument(NamedTuple):
     object: Object
     file: str
     """As messages call it."""
@@ -50,11 +50,11 @@ class Manifest(NamedTuple):
         return f"{self.object['kind']}/{meta.get('name') or meta.get('generateName')}"
 
 
-def load(names: list[str], *, recursive: bool = False) -> list[Manifest]:
+def load(names: list[str], *, recursive: bool = False) -> list[ManifestDocument]:
     """All objects in the order they are to be applied."""
     if not names:
         raise UsageError("nothing to read", why="-f names no file, directory or -")
-    manifests: list[Manifest] = []
+    manifests: list[ManifestDocument] = []
     mistakes: list[InputError] = []
     for name in names:
         for path in expand(name, recursive=recursive):
@@ -109,15 +109,15 @@ def read(path: str) -> str:
         raise InputError(f"{path} is not text", why=f"byte {error.start} is not UTF-8") from error
 
 
-def parse(path: str, text: str) -> tuple[list[Manifest], list[InputError]]:
+def parse(path: str, text: str) -> tuple[list[ManifestDocument], list[InputError]]:
     """The objects of one text, Lists unfolded, each with at least apiVersion, kind and a name; and all its mistakes."""
     file = STANDARD_INPUT if path == "-" else path
     documents, unreadable = read_all(text)
-    manifests: list[Manifest] = []
+    manifests: list[ManifestDocument] = []
     mistakes = [_not_yaml(file, error) for error in unreadable]
     for line, value in documents:
-        for found in _unfold(Manifest(value, file, line, "", text)):
-            if isinstance(found, Manifest):
+        for found in _unfold(ManifestDocument(value, file, line, "", text)):
+            if isinstance(found, ManifestDocument):
                 manifests.append(found)
             else:
                 mistakes.append(found)
@@ -137,7 +137,7 @@ def _together(mistakes: list[InputError]) -> InputError:
     return InputError(f"{len(mistakes)} mistakes; nothing was sent{listed}", next="correct these lines")
 
 
-def _unfold(manifest: Manifest) -> Iterator[Manifest | InputError]:
+def _unfold(manifest: ManifestDocument) -> Iterator[ManifestDocument | InputError]:
     value: object = manifest.object
     source = manifest.source
     if not isinstance(value, dict):

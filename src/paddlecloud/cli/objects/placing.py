@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from paddlecloud.cli.failures import InputError
-from paddlecloud.cli.objects.manifests import Manifest
+from paddlecloud.cli.objects.manifests import ManifestDocument
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Resource
 from paddlecloud.sdk.place import ObjectRef as ObjectRef
 from paddlecloud.sdk.place import of_object as of_object
 
 
-def place(session: Session, manifest: Manifest) -> ObjectRef:
+def place(session: Session, manifest: ManifestDocument) -> ObjectRef:
     """Asks the server for the kind. The namespace is the object's own, else `-n`, else the context's."""
     return place_of(session, manifest, session.api.resource_of(manifest.object))
 
 
-def place_of(session: Session, manifest: Manifest, resource: Resource) -> ObjectRef:
+def place_of(session: Session, manifest: ManifestDocument, resource: Resource) -> ObjectRef:
     meta = manifest.object["metadata"]
     if not meta.get("name"):
         raise InputError(

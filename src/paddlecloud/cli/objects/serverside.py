@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from paddlecloud.cli.failures import INVALID, CliError, attempting
 from paddlecloud.cli.objects import pod_fields, suggestions
 from paddlecloud.cli.objects.lines import lines_of, without
-from paddlecloud.cli.objects.manifests import Manifest
+from paddlecloud.cli.objects.manifests import ManifestDocument
 from paddlecloud.cli.objects.placing import ObjectRef, place_of
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
@@ -29,7 +29,7 @@ class Applied(NamedTuple):
     place: ObjectRef
     before: Object | None
     after: Object
-    manifest: Manifest
+    manifest: ManifestDocument
 
     @property
     def action(self) -> str:
@@ -52,7 +52,7 @@ class Applier:
         self._session = session
         self._defined: set[str] = set()
 
-    def apply(self, manifest: Manifest, *, dry_run: bool) -> Applied:
+    def apply(self, manifest: ManifestDocument, *, dry_run: bool) -> Applied:
         validation = VALIDATION[self._session.args.validate]
         self._check_pods(manifest, validation)
         try:
@@ -66,7 +66,7 @@ class Applier:
             self._defined.add(str(((manifest.object.get("spec") or {}).get("names") or {}).get("kind")))
         return applied
 
-    def _check_pods(self, manifest: Manifest, validation: Validation) -> None:
+    def _check_pods(self, manifest: ManifestDocument, validation: Validation) -> None:
         """Treats unknown fields of embedded pods as the server treats those of the object itself."""
         unknown = pod_fields.unknown_fields(self._session.api, manifest.object) if validation != "Ignore" else []
         if unknown and validation == "Strict":
@@ -74,7 +74,7 @@ class Applier:
         for field in unknown:
             self._session.warn(f'unknown field "{field.path}"' + (f"; {field.meant}" if field.meant else ""))
 
-    def _refusal(self, manifest: Manifest, unknown: list[pod_fields.Unknown]) -> CliError:
+    def _refusal(self, manifest: ManifestDocument, unknown: list[pod_fields.Unknown]) -> CliError:
         """In the server's words, together with what the server itself refuses of the object."""
         listed = ", ".join(f'unknown field "{field.path}"' for field in unknown)
         failure = CliError(
@@ -98,15 +98,15 @@ class Applier:
         self._add_lines(manifest, failure, fields)
         return failure
 
-    def _attempt(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
+    def _attempt(self, manifest: ManifestDocument, *, dry_run: bool, validation: Validation) -> Applied:
         with attempting(f"apply {manifest.label} from {manifest.source}", hints=_hints(manifest.argument)):
             return self._apply(manifest, dry_run=dry_run, validation=validation)
 
-    def _complete(self, manifest: Manifest, failure: CliError) -> None:
+    def _complete(self, manifest: ManifestDocument, failure: CliError) -> None:
         """Adds to a refusal what else is wrong with the object, and at which lines of the file."""
         self._add_lines(manifest, failure, self._explain(manifest, failure))
 
-    def _explain(self, manifest: Manifest, failure: CliError) -> list[str]:
+    def _explain(self, manifest: ManifestDocument, failure: CliError) -> list[str]:
         """Adds the right words and what else is wrong; the fields at fault.
 
         Servers refuse unknown fields before they look at the values of the others: those are sent once more, alone.
@@ -124,7 +124,7 @@ class Applier:
         return fields
 
     @staticmethod
-    def _add_lines(manifest: Manifest, failure: CliError, fields: list[str]) -> None:
+    def _add_lines(manifest: ManifestDocument, failure: CliError, fields: list[str]) -> None:
         lines = lines_of(manifest, fields)
         if lines:
             first, source = min(lines.values()), manifest.source
@@ -133,7 +133,7 @@ class Applier:
             listed = ", ".join(f"{path.lstrip('.')} in line {line}" for path, line in lines.items())
             suggestions.append(failure, listed)
 
-    def _apply(self, manifest: Manifest, *, dry_run: bool, validation: Validation) -> Applied:
+    def _apply(self, manifest: ManifestDocument, *, dry_run: bool, validation: Validation) -> Applied:
         session, args = self._session, self._session.args
         where = place_of(session, manifest, self._resource(manifest.object))
         before = read(session, where)

@@ -61,7 +61,7 @@ class BundledImage(msgspec.Struct, frozen=True, omit_defaults=True):
     """The version that the wheels are for."""
 
 
-class Manifest(msgspec.Struct, frozen=True):
+class BundleManifest(msgspec.Struct, frozen=True):
     format: int
     machine: str
     images: list[BundledImage]
@@ -94,8 +94,8 @@ class BundleWriter:
         packages, python = self._add_packages(plan.packages_key) if plan.packages_key else ("", "")
         self._images.append(BundledImage(recipe=body, folder=folder, packages=packages, python=python))
 
-    def finish(self) -> Manifest:
-        manifest = Manifest(FORMAT, platform.machine(), self._images, self._files)
+    def finish(self) -> BundleManifest:
+        manifest = BundleManifest(FORMAT, platform.machine(), self._images, self._files)
         content = msgspec.json.format(msgspec.json.encode(manifest), indent=1)
         header = tarfile.TarInfo(MANIFEST)
         header.size = len(content)
@@ -191,7 +191,7 @@ def read_bundle(folder: Path) -> list[ImportedImage]:
     return [_read_image(folder, image) for image in manifest.images]
 
 
-def _read_manifest(path: Path) -> Manifest:
+def _read_manifest(path: Path) -> BundleManifest:
     if not path.is_file():
         raise BundleError(f"it has no {MANIFEST} at its end: it was cut off, or is no bundle of images")
     if path.stat().st_size > MOST_MANIFEST:
@@ -201,7 +201,7 @@ def _read_manifest(path: Path) -> Manifest:
         found = msgspec.json.decode(content)
         if isinstance(found, dict) and found.get("format") != FORMAT:
             raise BundleError(f"it has format {found.get('format')!r}, and this release reads format {FORMAT}")
-        manifest = msgspec.convert(found, Manifest)
+        manifest = msgspec.convert(found, BundleManifest)
     except (msgspec.MsgspecError, RecursionError) as error:
         raise BundleError(f"its {MANIFEST} cannot be read: {error}") from error
     for place in [place for image in manifest.images for place in (image.folder, image.packages or "packages/0")]:
@@ -210,7 +210,7 @@ def _read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def _check_files(folder: Path, manifest: Manifest) -> None:
+def _check_files(folder: Path, manifest: BundleManifest) -> None:
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {MANIFEST}
     if there != set(manifest.files):
         name = sorted(there ^ set(manifest.files))[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.cache.manifest import Manifest
+from paddlecloud.cache.manifest import SampleManifest
 from paddlecloud.cache.options import SyncOptions
 from paddlecloud.cache.progress import Task
 from paddlecloud.cache.sync.copier import Copier
@@ -35,7 +35,7 @@ class Halting:
 
 
 def copier(source: Halting, data: Path, state: Path) -> Copier:
-    return Copier(source, str(data), "", SyncOptions(source="s3://b/x", destination=""), Manifest(state), Task())
+    return Copier(source, str(data), "", SyncOptions(source="s3://b/x", destination=""), SampleManifest(state), Task())
 
 
 def test_a_sync_that_ends_leaves_the_unfinished_files_of_another_alone(tmp_path: Path) -> None:
