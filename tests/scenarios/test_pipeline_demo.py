@@ -117,9 +117,10 @@ def shell(server: Target, stores: Stores, kubectl_binary: str, kubectl_cache: Pa
         manual_pipeline.remove_volumes(run)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def gpu(shell: Kubectl, server: Target, kubectl_binary: str) -> Iterator[None]:
-    """All pods go to a node that says it has a GPU: training needs one beside its data."""
+    """All pods go to a node that says it has a GPU: training needs one beside its data. Tests of other files have all
+    nodes again."""
     hands: Hands = EmbeddedHands(server) if server.embedded else ClusterHands(server, kubectl_binary)
     with hands.declared({"nvidia.com/gpu": "1"}, {}) as node, alone(shell, node):
         yield
