@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,9 @@ SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
+_LARGEST = sys.float_info.max
+_LONG_NUMBER = re.compile(rb"(?<![0-9])[0-9]{309}")
+"""What a body with too large a whole number has. Looked for at the beginning of digits alone: the time is linear."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,26 @@ def media_type(content_type: str) -> str:
 
 def read_json(body: bytes) -> Any:
     try:
-        return _decode(body)
+        value = _decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.BadRequest(f"the body is not valid JSON: {error}") from None
+    if _LONG_NUMBER.search(body):
+        _check_numbers(value)
+    return value
+
+
+def _check_numbers(value: Any) -> None:
+    """Whole numbers beyond the range of a double are no numbers of Kubernetes: as in kube-apiserver they are refused.
+    Stored, a single one would end every list that a client in Go reads, also those of other tenants' objects."""
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+        elif isinstance(one, (int, float)) and not -_LARGEST <= one <= _LARGEST:
+            raise errors.BadRequest("the body has a number beyond the range of 64-bit floating point")
 
 
 def read_yaml(body: bytes) -> Any:
@@ -81,9 +103,11 @@ def read_yaml(body: bytes) -> Any:
     from paddlecloud.kube.yamlio import YamlError, load_one
 
     try:
-        return load_one(body.decode())
+        value = load_one(body.decode())
     except (YamlError, UnicodeDecodeError) as error:
         raise errors.BadRequest(f"the body is not one valid YAML document: {error}") from None
+    _check_numbers(value)
+    return value
 
 
 async def with_long_yaml_read(body: bytes, content_type: str) -> bytes:
