@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,7 @@ from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.hub import AsyncModels
 from paddlecloud.sdk.manifest import Manifest, ManifestError, ManifestSource, is_job, read
-from paddlecloud.sdk.members import Member
+from paddlecloud.sdk.members import Member, TooMuchOutput
 from paddlecloud.sdk.serving import is_service
 
 if TYPE_CHECKING:
@@ -132,8 +133,15 @@ class AsyncClient:
     # For handles
 
     async def exec(
-        self, member: Member, command: Sequence[str], *, container: str | None = None, input: bytes = b""
+        self,
+        member: Member,
+        command: Sequence[str],
+        *,
+        container: str | None = None,
+        input: bytes = b"",
+        most: float = math.inf,
     ) -> Completed:
+        """Raises `TooMuchOutput` after `most` bytes of output: the program is somebody else's, and may never end."""
         if self._remote is None:
             from paddlecloud.sdk.remote import Remote
 
@@ -152,6 +160,9 @@ class AsyncClient:
             collected: dict[str, list[bytes]] = {"stdout": [], "stderr": []}
             while (piece := await process.read()) is not None:
                 collected[piece.stream].append(piece.data)
+                most -= len(piece.data)
+                if most < 0:
+                    raise TooMuchOutput(member.name)
             out, err = (b"".join(collected[name]).decode(errors="replace") for name in ("stdout", "stderr"))
             return Completed(process.exit_code, out, err)
         finally:

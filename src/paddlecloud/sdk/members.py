@@ -32,6 +32,10 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _ORDINAL = re.compile(r"^(?P<rest>.+?)(?:-(?P<role>ps|worker|heter))?-(?P<index>\d+)$")
 
 
+class TooMuchOutput(Exception):
+    """The program was left after it had printed more than its caller takes."""
+
+
 class Member(NamedTuple):
     """`rank` counts within the role; None for pods that have no number, such as a Deployment's."""
 

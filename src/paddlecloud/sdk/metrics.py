@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 READER_SECONDS = 300
 """After which a pod that was made for reading ends, whatever became of the program that made it."""
+MOST_OUTPUT = 512 << 20
+"""Bytes: more than `records.MOST_POINTS` take, whatever their values."""
 PYTHON = 'exec "$(command -v python3 || command -v python)" -c "$0" "$@"'
 RECEIVE = 'import sys; exec(compile(sys.stdin.buffer.read(int(sys.argv.pop(1))), "records.py", "exec"))'
 """Reads as many bytes as its argument says: older servers cannot pass on the end of the input."""
@@ -73,7 +75,12 @@ async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank
 async def _read_in(client: AsyncClient, member: members.Member, logdirs: Sequence[str]) -> Metrics:
     program = inspect.getsource(records).encode()
     command = ["sh", "-c", PYTHON, RECEIVE, str(len(program)), *logdirs]
-    done = await client.exec(member, command, input=program)
+    try:
+        done = await client.exec(member, command, input=program, most=MOST_OUTPUT)
+    except members.TooMuchOutput as error:
+        raise MetricsError(
+            f"pod {member.name} printed more than {MOST_OUTPUT >> 20} MiB: name fewer folders"
+        ) from error
     if done.exit_code:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"])[-1]
         raise MetricsError(f"reading in pod {member.name} failed, which takes a shell and Python 3.7 or later: {last}")
@@ -99,7 +106,7 @@ def parse(text: str) -> Metrics:
             if not len(curve.steps) == len(curve.times) == len(curve.values) > 0:
                 raise ValueError("a curve has more steps than values")
             found.append(curve)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise MetricsError(f"the pod printed something else than curves: {error}") from error
     return found
 

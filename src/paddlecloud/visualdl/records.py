@@ -17,8 +17,10 @@ and any Python since 3.7: the standard library alone. It prints one line of JSON
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import stat
 import struct
 import sys
 from collections.abc import Iterable, Iterator
@@ -29,6 +31,10 @@ MARK = "vdlrecords"
 LARGEST = 1 << 20
 """Bytes of the largest record that can be a scalar; pictures and the like are skipped without being read."""
 MOST_FILES = 10_000
+MOST_FOLDERS, DEEPEST = 100_000, 100
+"""Folders that are looked into: a link may lead to the whole machine."""
+MOST_POINTS = 5_000_000
+"""Of all files together; each takes some 150 bytes of memory."""
 VARINT, EIGHT_BYTES, BYTES, FOUR_BYTES = 0, 1, 2, 5
 
 
@@ -60,8 +66,9 @@ class Contents(NamedTuple):
     problem: str
 
 
-def read_file(file: BinaryIO) -> Contents:
-    """Everything up to the first record that is not complete, or is none."""
+def read_file(file: BinaryIO, most: int = MOST_POINTS) -> Contents:
+    """Everything up to the first record that is not complete, or is none. An empty one is none: a file that a crash, or
+    somebody on purpose, made longer than what was written holds zeros."""
     scalars: list[Scalar] = []
     name, problem = "", ""
     size = file.seek(0, os.SEEK_END)
@@ -69,6 +76,9 @@ def read_file(file: BinaryIO) -> Contents:
     while position + 8 <= size:
         (length,) = struct.unpack("<Q", file.read(8))
         if position + 8 + length > size:
+            break
+        if length == 0:
+            problem = f"zeros instead of a record of VisualDL at byte {position}"
             break
         if length <= LARGEST:
             try:
@@ -78,6 +88,12 @@ def read_file(file: BinaryIO) -> Contents:
                 break
             scalars += found
             name = given or name
+        if len(scalars) > most:
+            problem = (
+                f"the rest of it is not read, since there are more than {MOST_POINTS:,} points: name fewer folders"
+            )
+            del scalars[most:]
+            break
         position += 8 + length
         file.seek(position)
     return Contents(scalars, name, problem)
@@ -87,16 +103,18 @@ def curves(folders: Iterable[str]) -> tuple[list[Curve], list[str]]:
     """All runs in and below these folders, by name, and what could not be read."""
     found: list[Curve] = []
     problems: list[str] = []
+    left = MOST_POINTS
     for run, files in _runs(folders, problems):
         name = run
         series: dict[str, list[Scalar]] = {}
         for path in files:
             try:
-                with open(path, "rb") as file:
-                    contents = read_file(file)
+                with open(path, "rb", opener=_open_file) as file:
+                    contents = read_file(file, left)
             except OSError as error:
                 problems.append(f"{path}: {error.strerror}")
                 continue
+            left -= len(contents.scalars)
             if contents.problem:
                 problems.append(f"{path}: {contents.problem}")
             name = contents.display_name or name
@@ -106,6 +124,15 @@ def curves(folders: Iterable[str]) -> tuple[list[Curve], list[str]]:
             columns = [one.step for one in points], [one.time for one in points], [one.value for one in points]
             found.append(Curve(name, tag, *columns))
     return found, problems
+
+
+def _open_file(path: str, flags: int) -> int:
+    """A pipe without a writer would never open, and is no file of records."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no file")
 
 
 def _continue(series: dict[str, list[Scalar]], newer: list[Scalar]) -> None:
@@ -133,6 +160,12 @@ def _runs(folders: Iterable[str], problems: list[str]) -> Iterator[tuple[str, li
                 below.clear()
                 continue
             seen.add(os.path.realpath(folder))
+            if len(seen) > MOST_FOLDERS:
+                problems.append(f"{top}: only the first {MOST_FOLDERS} folders are read")
+                return
+            if folder[len(top) :].count(os.sep) >= DEEPEST:
+                problems.append(f"{top}: what lies below more than {DEEPEST} folders is not read")
+                below.clear()
             below.sort()
             files = sorted(name for name in names if MARK in name)
             count += len(files)

@@ -7,7 +7,11 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.kube.config import Config
+from paddlecloud.sdk import members, metrics
+from paddlecloud.sdk.core import AsyncClient
 from paddlecloud.sdk.metrics import MetricsError, parse, reader_pod
+from paddlecloud.sdk.remote import Output
 from paddlecloud.visualdl.folders import FolderError
 
 LINE = {"run": "r", "tag": "loss", "steps": [0, 1], "times": [5, 6], "values": [1, 0.5]}
@@ -31,11 +35,42 @@ def test_curves_and_problems_are_kept_apart() -> None:
         json.dumps({**LINE, "values": ["x", "y"]}),
         json.dumps({**LINE, "steps": {"a": 1}}),
         "[" * 100_000,
+        json.dumps({**LINE, "steps": ["REPLACED", 1]}).replace('"REPLACED"', "1e999"),
     ],
 )
 def test_what_is_no_curve_is_refused(text: str) -> None:
     with pytest.raises(MetricsError, match="the pod printed something else than curves"):
         parse(text)
+
+
+class Endless:
+    """A program that prints without end; `closed` when nobody reads it any more."""
+
+    closed = False
+
+    async def exec(self, *_: object, **__: object) -> Endless:
+        return self
+
+    async def write(self, data: bytes) -> None: ...
+    async def end_input(self) -> None: ...
+
+    async def read(self) -> Output:
+        return Output("stderr", b"x" * (1 << 20))
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+async def test_a_pod_that_prints_without_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "MOST_OUTPUT", 8 << 20)
+    program = Endless()
+    running = {"metadata": {"name": "fit-worker-0", "namespace": "team"}, "spec": {"containers": [{"name": "paddle"}]}}
+    async with AsyncClient(Config("http://127.0.0.1:1")) as client:
+        client._remote = program  # type: ignore[assignment]
+        with pytest.raises(MetricsError, match="printed more than 8 MiB"):
+            await metrics._read_in(client, members.member(running), ["/task"])
+        client._remote = None
+    assert program.closed
 
 
 def job(*mounts: dict[str, Any]) -> dict[str, Any]:

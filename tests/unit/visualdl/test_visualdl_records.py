@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from io import BytesIO
@@ -13,8 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from paddlecloud.local.removal import remove_tree
 from paddlecloud.visualdl import records
 from paddlecloud.visualdl.records import curves, read_file
+from tools.trees import nested
 from unit.budgets.inputs import field
 from unit.visualdl.record_makers import framed, scalar
 
@@ -93,6 +96,43 @@ def test_a_folder_that_is_not_there_and_links_in_a_circle_end(tmp_path: Path) ->
     found, problems = curves([str(tmp_path), str(tmp_path), "/nowhere"])
     assert len(found) == 1
     assert problems == ["/nowhere: there is no such folder"]
+
+
+def test_a_file_that_is_longer_than_what_was_written_ends_at_its_zeros(tmp_path: Path) -> None:
+    path = tmp_path / "vdlrecords.1.log"
+    path.write_bytes(scalar("loss", 0, 1.0))
+    size = path.stat().st_size
+    os.truncate(path, 1 << 40)
+    found, problems = curves([str(tmp_path)])
+    assert [one.values for one in found] == [[1.0]]
+    assert problems == [f"{path}: zeros instead of a record of VisualDL at byte {size}"]
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "vdlrecords.1.log")
+    (tmp_path / "vdlrecords.2.log").write_bytes(scalar("loss", 0, 1.0))
+    found, problems = curves([str(tmp_path)])
+    assert [one.values for one in found] == [[1.0]]
+    assert problems == [f"{tmp_path}/vdlrecords.1.log: it is no file"]
+
+
+def test_the_points_of_all_files_have_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "MOST_POINTS", 5)
+    for number in range(3):
+        points = b"".join(scalar("loss", step, 1.0) for step in range(3 * number, 3 * number + 3))
+        (tmp_path / f"vdlrecords.{number}.log").write_bytes(points)
+    found, problems = curves([str(tmp_path)])
+    assert [one.steps for one in found] == [[0, 1, 2, 3, 4]]
+    assert len(problems) == 2
+    assert "more than 5 points" in problems[0]
+
+
+def test_very_deep_and_very_many_folders_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nested(tmp_path, 1500)
+    assert curves([str(tmp_path)]) == ([], [f"{tmp_path}: what lies below more than 100 folders is not read"])
+    monkeypatch.setattr(records, "MOST_FOLDERS", 50)
+    assert curves([str(tmp_path)]) == ([], [f"{tmp_path}: only the first 50 folders are read"])
+    remove_tree(tmp_path / "d")  # deeper than pytest can remove
 
 
 @given(st.binary(max_size=200))
