@@ -132,6 +132,22 @@ def test_kubectl_shows_models_and_changes_neither_versions_nor_histories(
         assert (refused.returncode, text in refused.stderr) == (1, True), refused.stderr
 
 
+def test_what_others_wrote_by_hand_is_shown_and_warned_of(run: Run, kubectl: Kubectl, namespace: str) -> None:
+    run("push", "ocr:1", "model", "--alias", "production")
+    found = json.loads(kubectl("-n", namespace, "get", "model/ocr", "-o", "json").stdout)
+    spec = found["spec"]
+    spec["aliases"] = {"production": "2", "latest": "2"}
+    spec["moves"].append({**spec["moves"][-1], "alias": "latest", "to": "2"})
+    metadata = {"name": "ocr.2", "namespace": namespace}
+    version = {"model": "ocr", "version": "2", "digest": f"sha256:{64 * '0'}", "size": 1, "files": 1}
+    second = {"apiVersion": found["apiVersion"], "kind": "ModelVersion", "metadata": metadata, "spec": version}
+    kubectl("create", "-f", "-", input=json.dumps(second))
+    kubectl("replace", "-f", "-", input=json.dumps(found))
+    code, _, said = run("show", "ocr:2")
+    assert code == OK, said
+    assert "no move says that production points here" in said
+
+
 def test_pushes_at_the_same_time_get_versions_of_their_own(run: Run, server: Target, namespace: str) -> None:
     def start(number: int) -> subprocess.Popen[bytes]:
         Path(f"m{number}").mkdir()

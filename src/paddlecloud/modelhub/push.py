@@ -56,13 +56,26 @@ def read_local(path: Path, progress: Progress = lambda _: None) -> Local:
     """The files of a folder, or a single file. Links are followed. Raises `Refused`."""
     if not path.exists():
         raise Refused(f"{path} does not exist")
+    if not path.is_dir() and not path.is_file():
+        raise Refused(f"{path} is neither a file nor a folder")
     root = path if path.is_dir() else path.parent
-    if path.is_dir():
-        paths = [entry.key for entry in FolderSource(str(path)).entries() if not entry.is_folder]
-    else:
-        paths = [path.name]
+    paths = _files_below(path) if path.is_dir() else [path.name]
     manifest.check_paths(paths)
     return Local(root, tuple(each(lambda name: _digested(root, name, progress), paths)))
+
+
+def _files_below(folder: Path) -> list[str]:
+    """Links to folders can make a few of them very many, so the listing itself ends."""
+    paths: list[str] = []
+    try:
+        for count, entry in enumerate(FolderSource(str(folder)).entries()):
+            if count > 2 * manifest.MOST_FILES:
+                raise Refused(f"{folder} has more than {2 * manifest.MOST_FILES:,} files and folders, links followed")
+            if not entry.is_folder:
+                paths.append(entry.key)
+    except RecursionError as error:
+        raise Refused(f"{folder} has too many folders inside one another") from error
+    return paths
 
 
 def push(store: Store, which: VersionKey, local: Local, facts: Facts, progress: Progress = lambda _: None) -> Pushed:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import random
 import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +23,7 @@ from paddlecloud.modelhub.push import next_number, push, read_local
 from paddlecloud.modelhub.verification import verify
 from paddlecloud.storage.errors import NoSpace, Unsupported
 from paddlecloud.storage.stores import FolderStore, Store
+from tools.trees import nested
 from unit.modelhub.hubs import FACTS, V1, V2, Stopped, Wrapped, faults, folder_of, pushed
 
 MODEL = {"inference.json": b"{}", "inference.pdiparams": b"w" * 3_000_000, "conf/serving.yaml": b"name: ocr\n"}
@@ -224,6 +227,32 @@ def test_a_single_file_is_a_model(tmp_path: Path) -> None:
     assert [file.path for file in read_local(tmp_path / "net.onnx").files] == ["net.onnx"]
     with pytest.raises(Refused, match="does not exist"):
         read_local(tmp_path / "absent")
+
+
+def test_what_never_ends_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(Refused, match="neither a file nor a folder"):
+        read_local(tmp_path / "pipe")
+    for level in range(30):  # 2 ** 30 paths lead to the last one
+        folder = tmp_path / "model" / str(level)
+        folder.mkdir(parents=True)
+        for name in ("a", "b"):
+            (folder / name).symlink_to(f"../{level + 1}")
+    folder_of(tmp_path / "model", {"30/net.onnx": b""})
+    monkeypatch.setattr(manifest, "MOST_FILES", 1000)
+    with pytest.raises(Refused, match=r"more than 2,000 files and folders"):
+        read_local(tmp_path / "model")
+
+
+def test_folders_that_lie_inside_one_another_very_often_are_no_model(tmp_path: Path) -> None:
+    nested(tmp_path, 200)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 150)  # with Python's own a thousand folders are needed
+    try:
+        with pytest.raises(Refused, match="too many folders inside one another"):
+            read_local(tmp_path / "d")
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_a_full_disk_makes_no_version_and_damages_none(tmp_path: Path) -> None:

@@ -31,6 +31,13 @@ def history(spec: ModelSpec, alias: str) -> list[Move]:
     return [move for move in reversed(spec.moves or ()) if move.alias == alias]
 
 
+def unrecorded(spec: ModelSpec) -> list[str]:
+    """Aliases that do not point where their newest move says. Rules of API servers cannot compare each of them: they
+    see that the history grew, not that it grew for every alias that changed."""
+    newest = {move.alias: move.to for move in spec.moves or ()}
+    return sorted(alias for alias, to in (spec.aliases or {}).items() if newest.get(alias, to) != to)
+
+
 def aliases_of(spec: ModelSpec, version: str) -> list[str]:
     """Which point to a version; `latest` comes last, since it moves by itself."""
     return sorted((name for name, to in (spec.aliases or {}).items() if to == version), key=lambda n: (n == LATEST, n))

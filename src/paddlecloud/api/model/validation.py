@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from paddlecloud.api.model import reference
+from paddlecloud.api.model import aliases, reference
 from paddlecloud.api.model.spec import Model, ModelSpec, ModelVersion
 from paddlecloud.api.problems import Problem, declared_problems, invalid, required
 
@@ -21,10 +21,9 @@ def _of_model(model: Model) -> Iterator[Problem]:
     for alias, version in (spec.aliases or {}).items():
         yield from _named(f"spec.aliases[{alias}]", alias, reference.alias_name)
         yield from _named(f"spec.aliases[{alias}]", version, reference.version_name)
-    pointed = {move.alias: move.to for move in spec.moves or ()}
-    for alias, version in (spec.aliases or {}).items():
-        if alias in pointed and pointed[alias] != version:
-            yield invalid(f"spec.aliases[{alias}]", version, f"its last move was to {pointed[alias]}")
+    for alias in aliases.unrecorded(spec):
+        to = aliases.history(spec, alias)[0].to
+        yield invalid(f"spec.aliases[{alias}]", (spec.aliases or {})[alias], f"its last move was to {to}")
 
 
 def _of_version(version: ModelVersion) -> Iterator[Problem]:

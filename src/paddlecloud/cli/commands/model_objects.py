@@ -92,6 +92,8 @@ def show(session: Session, args: argparse.Namespace) -> int:
         output.print_report(session, "ModelVersion", {**obj["spec"], "aliases": pointing, "moves": listed})
         return OK
     _print_version(session, obj, pointing)
+    if changed := [alias for alias in aliases.unrecorded(spec) if alias in pointing]:
+        session.warn(f"no move says that {' and '.join(changed)} points here: somebody changed the Model by hand")
     if moves:
         rows = [(m.at, m.alias, m.previous or "<none>", m.to, m.by, m.reason or "") for m in moves]
         session.print()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.api import crd, model
-from paddlecloud.api.model.aliases import aliases_of, history, moved
+from paddlecloud.api.model.aliases import aliases_of, history, moved, unrecorded
 from paddlecloud.api.model.reference import BadReference
 from paddlecloud.api.model.spec import MOST_MOVES, ModelSpec, Move
 from paddlecloud.api.problems import encode
@@ -35,6 +35,19 @@ def refusals(kind: Any, new: dict[str, Any], old: dict[str, Any] | None = None) 
 
 def model_of(spec: ModelSpec, name: str = "ocr") -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": encode(spec)}
+
+
+def test_an_alias_that_was_moved_along_with_another_is_found() -> None:
+    """The rules accept it, so that readers can only be warned."""
+    old = with_moves(("production", "1"), ("latest", "1"))
+    new = with_moves(("production", "1"), ("latest", "1"), ("latest", "2"))
+    new.aliases = {**(new.aliases or {}), "production": "evil"}
+    assert refusals(model.MODEL, model_of(new), model_of(old)) == []
+    assert unrecorded(new) == ["production"]
+    assert unrecorded(old) == unrecorded(ModelSpec(aliases={"older": "1"})) == []
+    assert [problem.field for problem in model.validate(model.Model(metadata={"name": "ocr"}, spec=new))] == [
+        "spec.aliases[production]"
+    ]
 
 
 def test_a_move_says_who_moved_what_from_where_to_where_and_why() -> None:
