@@ -11,6 +11,7 @@ import binascii
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paddlecloud.kube.credentials import Credential, CredentialSource, ExecPlugin, Static, TokenFile, bearer, contents
@@ -119,6 +120,18 @@ def in_cluster(*, environ: Mapping[str, str] | None = None, directory: str = SER
         ca=contents(os.path.join(directory, "ca.crt")),
         source=TokenFile(os.path.join(directory, "token")),
     )
+
+
+def api_server_of_pod(environ: Mapping[str, str], ca: Path) -> Config:
+    """Where it is, without credentials, for servers that use those of their callers."""
+    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
+    if not host:
+        raise ConfigError("KUBERNETES_SERVICE_HOST is not set: this program runs in a pod", reason="NotInCluster")
+    try:
+        authority = ca.read_bytes()
+    except OSError as error:
+        raise ConfigError(f"cannot read {ca}: {error.strerror}", reason="MissingFile") from error
+    return Config(f"https://{f'[{host}]' if ':' in host else host}:{port}", context="in-cluster", ca=authority)
 
 
 def read(path: str) -> dict[str, Any]:

@@ -58,6 +58,7 @@ def collect(store: Store, *, grace: float = GRACE, nobody_pushes: bool = False, 
     if not dry_run:
         for place in marks.keys() - (copies.keys() - named):  # of copies that are gone, or are named after all
             store.delete(layout.mark(*place))
+        _remove_parts(store, now - grace)
         store.delete_drafts(grace)
     return done
 
@@ -89,6 +90,17 @@ def _judge(
         done.marked_bytes += entry.size
     else:
         done.young += 1
+
+
+def _remove_parts(store: Store, oldest: float) -> None:
+    """Of uploads to the hub that nobody has continued since: the youngest part counts."""
+    uploads: dict[str, list[Entry]] = {}
+    for entry in store.list(layout.PARTS):
+        uploads.setdefault(entry.key.rpartition("/")[0], []).append(entry)
+    for parts in uploads.values():
+        if max(part.mtime for part in parts) <= oldest:
+            for part in parts:
+                store.delete(part.key)
 
 
 def _named(store: Store, done: Collected) -> Iterator[Place]:

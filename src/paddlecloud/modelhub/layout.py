@@ -4,6 +4,7 @@ format.json                            which layout this is; also the object by 
 versions/NAMESPACE/MODEL/VERSION.json  a manifest: the version exists if this does
 blobs/SH/SHA256/COPY                   the bytes of a file; COPY is random, so that no key is used twice
 condemned/SHA256/COPY                  a mark of the garbage collector: no push uses this copy any more
+parts/NAMESPACE/SHA256/OFFSET          a part of a file that is being uploaded to the hub's server
 clock/ID                               written and removed by the garbage collector to read the store's clock
 drafts/ID                              in folders: what is being written
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 FORMAT_KEY = "format.json"
 FORMAT_CONTENT = b'{"layout": "paddlecloud-modelhub", "format": 1}\n'
-VERSIONS, BLOBS, CONDEMNED, CLOCK = "versions/", "blobs/", "condemned/", "clock/"
+VERSIONS, BLOBS, CONDEMNED, CLOCK, PARTS = "versions/", "blobs/", "condemned/", "clock/", "parts/"
 
 
 def version(namespace: str, model: str, version: str) -> str:
@@ -30,6 +31,11 @@ def blob(sha256: str, copy: str) -> str:
 
 def mark(sha256: str, copy: str) -> str:
     return f"{CONDEMNED}{sha256}/{copy}"
+
+
+def parts(namespace: str, sha256: str) -> str:
+    """The prefix of all parts of one upload."""
+    return f"{PARTS}{namespace}/{sha256}/"
 
 
 def place(key: str) -> tuple[str, str]:

@@ -94,12 +94,17 @@ def check_paths(paths: Sequence[str]) -> None:
                 raise Refused(f"{'/'.join(parts[:depth])!r} would be a file and a folder")
 
 
+def is_sha256(text: str) -> bool:
+    return len(text) == 64 and _HEX.issuperset(text)
+
+
 def encode(manifest: Manifest) -> bytes:
     return msgspec.json.encode(manifest) + b"\n"
 
 
-def decode(content: bytes, shown: str) -> Manifest:
-    """Raises `Damaged`: nothing of a manifest that was changed or cut is used."""
+def decode(content: bytes, shown: str, *, stored: bool = True) -> Manifest:
+    """Raises `Damaged`: nothing of a manifest that was changed or cut is used. One that is not `stored` but was sent
+    by the hub's server does not say where copies lie."""
     try:
         manifest = msgspec.json.decode(content, type=Manifest)
         if manifest.format != FORMAT:
@@ -108,7 +113,7 @@ def decode(content: bytes, shown: str) -> Manifest:
     except (msgspec.MsgspecError, UnicodeError, RecursionError, Refused) as error:
         raise Damaged(f"{shown} is no manifest of a version: {error}") from error
     for file in manifest.files:
-        if len(file.sha256) != 64 or not _HEX.issuperset(file.sha256) or file.size < 0 or not file.blob.isalnum():
+        if not is_sha256(file.sha256) or file.size < 0 or file.blob.isalnum() != stored:
             raise Damaged(f"{shown}: {file.path} has no valid digest, size or place")
     if manifest.digest != digest_of(manifest.files) or manifest.size != sum(file.size for file in manifest.files):
         raise Damaged(f"{shown} was changed after it was stored: its digest is not that of its files")

@@ -13,7 +13,8 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,9 @@ from paddlecloud.storage.errors import Missing
 from paddlecloud.storage.sources import CHUNK
 from paddlecloud.storage.stores import Store, folder_failures
 
+Reader = Callable[[File, int], Iterator[Any]]
+"""The bytes of a file from a place on, in pieces. Raises `Missing`."""
+
 
 class Pulled(NamedTuple):
     folder: Path
@@ -36,6 +40,15 @@ class Pulled(NamedTuple):
 
 def pull(store: Store, manifest: Manifest, target: Path, progress: Progress = lambda _: None) -> Pulled:
     """Raises `Damaged` if the store has other bytes, `Refused` if the target holds something else."""
+    return pull_by(partial(read_stored, store), manifest, target, progress)
+
+
+def read_stored(store: Store, file: File, start: int = 0) -> Iterator[Any]:
+    return store.read(layout.blob(file.sha256, file.blob), start)
+
+
+def pull_by(read: Reader, manifest: Manifest, target: Path, progress: Progress = lambda _: None) -> Pulled:
+    """The same where the bytes come from elsewhere, as from the hub's server."""
     if os.path.lexists(target):
         return _as_it_is(manifest, target)
     draft = target.with_name(f".{target.name}.{manifest.digest.removeprefix('sha256:')[:16]}.pull")
@@ -47,7 +60,7 @@ def pull(store: Store, manifest: Manifest, target: Path, progress: Progress = la
             if os.path.lexists(target):  # another pull has finished it while this one waited
                 found, fetched = _as_it_is(manifest, target)
             else:
-                found, fetched = target, _fetch_all(store, manifest, draft, progress)
+                found, fetched = target, _fetch_all(read, manifest, draft, progress)
                 os.rename(draft / "files", target)
             shutil.rmtree(draft, ignore_errors=True)
     return Pulled(found, fetched)
@@ -83,7 +96,7 @@ def _check_own(draft: Path, info: os.stat_result) -> None:
         )
 
 
-def _fetch_all(store: Store, manifest: Manifest, draft: Path, progress: Progress) -> int:
+def _fetch_all(read: Reader, manifest: Manifest, draft: Path, progress: Progress) -> int:
     for name in ("files", "parts"):
         (draft / name).mkdir(parents=True, exist_ok=True)
 
@@ -94,7 +107,7 @@ def _fetch_all(store: Store, manifest: Manifest, draft: Path, progress: Progress
             progress(file.size)
             return 0
         try:
-            count = _fetch(store, file, draft / "parts" / str(index), progress)
+            count = _fetch(read, file, draft / "parts" / str(index), progress)
         except Missing as error:
             shown = f"{manifest.model}:{manifest.version}"
             raise Damaged(
@@ -107,7 +120,7 @@ def _fetch_all(store: Store, manifest: Manifest, draft: Path, progress: Progress
     return sum(each(fetch, range(len(manifest.files))))
 
 
-def _fetch(store: Store, file: File, part: Path, progress: Progress) -> int:
+def _fetch(read: Reader, file: File, part: Path, progress: Progress) -> int:
     """Into `part`, which may have the beginning; with a wrong digest in the end, once more from the start."""
     fetched = 0
     with part.open("a+b") as output:
@@ -119,7 +132,7 @@ def _fetch(store: Store, file: File, part: Path, progress: Progress) -> int:
                 digest.update(piece)
             progress(start)
             if start < file.size:
-                fetched += _append(store, file, start, output, digest, progress)
+                fetched += _append(read, file, start, output, digest, progress)
             if digest.hexdigest() == file.sha256:
                 output.flush()
                 os.fsync(output.fileno())
@@ -136,9 +149,9 @@ def _beginning(part: Path, file: File) -> int:
     return size if size <= file.size else 0
 
 
-def _append(store: Store, file: File, start: int, output: Any, digest: Any, progress: Progress) -> int:
+def _append(read: Reader, file: File, start: int, output: Any, digest: Any, progress: Progress) -> int:
     count = 0
-    for piece in store.read(layout.blob(file.sha256, file.blob), start):
+    for piece in read(file, start):
         count += len(piece)
         if start + count > file.size:
             break  # the digest cannot be right any more

@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from paddlecloud.modelhub import catalogue, layout, manifest
 from paddlecloud.modelhub.catalogue import VersionKey
@@ -38,6 +38,25 @@ class Pushed(NamedTuple):
     """Bytes that the store did not have."""
 
 
+Condemned = Collection[tuple[str, str]]
+"""Digest and copy of what the garbage collector has marked."""
+
+
+class Content(Protocol):
+    """Files of a version to be, with their digests, wherever their bytes are."""
+
+    @property
+    def files(self) -> tuple[File, ...]: ...
+    @property
+    def digest(self) -> str: ...
+
+    def copy_of(self, store: Store, file: File, condemned: Condemned, progress: Progress) -> tuple[str, int]:
+        """A copy in the store that is not condemned, made if there is none; and how many bytes were uploaded."""
+
+    def restore(self, store: Store, key: str, file: File, progress: Progress) -> None:
+        """Write the bytes of a file again under the key that a manifest names."""
+
+
 class Local(NamedTuple):
     """Files of this machine with their digests."""
 
@@ -50,6 +69,17 @@ class Local(NamedTuple):
 
     def path(self, file: File) -> Path:
         return self.root / file.path
+
+    def copy_of(self, store: Store, file: File, condemned: Condemned, progress: Progress) -> tuple[str, int]:
+        if found := find_copy(store, file, condemned):
+            progress(file.size)
+            return found, 0
+        copy = secrets.token_hex(8)
+        _upload(store, layout.blob(file.sha256, copy), self.path(file), file, progress)
+        return copy, file.size
+
+    def restore(self, store: Store, key: str, file: File, progress: Progress) -> None:
+        _upload(store, key, self.path(file), file, progress)
 
 
 def read_local(path: Path, progress: Progress = lambda _: None) -> Local:
@@ -78,7 +108,7 @@ def _files_below(folder: Path) -> list[str]:
     return paths
 
 
-def push(store: Store, which: VersionKey, local: Local, facts: Facts, progress: Progress = lambda _: None) -> Pushed:
+def push(store: Store, which: VersionKey, local: Content, facts: Facts, progress: Progress = lambda _: None) -> Pushed:
     """Raises `VersionExists` if the version has other files, and whatever the store raises."""
     check_conditions(store, layout.FORMAT_KEY, layout.FORMAT_CONTENT)
     if (found := catalogue.find(store, which)) is not None:
@@ -109,7 +139,7 @@ def push_next(
     store: Store,
     namespace: str,
     model: str,
-    local: Local,
+    local: Content,
     facts: Facts,
     registered: Collection[str],
     progress: Progress = lambda _: None,
@@ -138,7 +168,7 @@ def next_number(taken: Iterable[str]) -> str:
     return str(max((int(name) for name in taken if name.isdecimal() and len(name) <= 18), default=0) + 1)
 
 
-def _same(store: Store, found: Manifest, local: Local, progress: Progress) -> Pushed:
+def _same(store: Store, found: Manifest, local: Content, progress: Progress) -> Pushed:
     """Of a version that exists, only what the store has lost is uploaded again."""
     if found.digest != local.digest:
         raise VersionExists(
@@ -150,23 +180,23 @@ def _same(store: Store, found: Manifest, local: Local, progress: Progress) -> Pu
         key = layout.blob(file.sha256, file.blob)
         if store.size(key) != file.size:
             store.delete(key)  # a part of it is no use
-            _upload(store, key, local.path(file), file, progress)
+            local.restore(store, key, file, progress)
             uploaded += file.size
     return Pushed(found, created=False, uploaded=uploaded)
 
 
-def _stored(store: Store, local: Local, progress: Progress) -> tuple[tuple[File, ...], int]:
+def _stored(store: Store, local: Content, progress: Progress) -> tuple[tuple[File, ...], int]:
     """The files with a copy of each in the store, none of which was condemned a moment ago; and bytes uploaded."""
     copies: dict[str, str] = {}
     uploaded = 0
     wanted = {file.sha256: file for file in local.files}
     for _ in range(ROUNDS):
-        find = partial(_copy_of, store, local, _condemned(store), progress)
+        find = partial(_copy_of, store, local, condemned_copies(store), progress)
         for file, copy, size in each(find, [file for sha256, file in wanted.items() if sha256 not in copies]):
             copies[file.sha256] = copy
             uploaded += size
         # Marks first, then copies: a copy without a mark that is there now stays for the whole grace time.
-        condemned = _condemned(store)
+        condemned = condemned_copies(store)
         for sha256, copy in list(copies.items()):
             if (sha256, copy) in condemned or store.size(layout.blob(sha256, copy)) != wanted[sha256].size:
                 del copies[sha256]
@@ -177,16 +207,18 @@ def _stored(store: Store, local: Local, progress: Progress) -> tuple[tuple[File,
 
 
 def _copy_of(
-    store: Store, local: Local, condemned: set[tuple[str, str]], progress: Progress, file: File
+    store: Store, local: Content, condemned: Condemned, progress: Progress, file: File
 ) -> tuple[File, str, int]:
+    return file, *local.copy_of(store, file, condemned, progress)
+
+
+def find_copy(store: Store, file: File, condemned: Condemned, usable: Callable[[str], bool] = lambda copy: True) -> str:
+    """A complete copy that is not condemned; empty if there is none."""
     for entry in store.list(layout.copies(file.sha256)):
         place = layout.place(entry.key)
-        if place not in condemned and entry.size == file.size:
-            progress(file.size)
-            return file, place[1], 0
-    copy = secrets.token_hex(8)
-    _upload(store, layout.blob(file.sha256, copy), local.path(file), file, progress)
-    return file, copy, file.size
+        if place not in condemned and entry.size == file.size and usable(place[1]):
+            return place[1]
+    return ""
 
 
 def _upload(store: Store, key: str, path: Path, file: File, progress: Progress) -> None:
@@ -221,5 +253,5 @@ def _read(path: Path) -> Iterator[bytes]:
         raise Refused(f"{path} cannot be read: {error.strerror}") from error
 
 
-def _condemned(store: Store) -> set[tuple[str, str]]:
+def condemned_copies(store: Store) -> set[tuple[str, str]]:
     return {layout.place(entry.key) for entry in store.list(layout.CONDEMNED)}

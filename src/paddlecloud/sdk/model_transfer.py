@@ -15,6 +15,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object
 from paddlecloud.modelhub import catalogue
 from paddlecloud.modelhub.errors import Damaged, HubError
+from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.modelhub.pull import Pulled
 from paddlecloud.modelhub.pull import pull as fetch
@@ -61,7 +62,7 @@ async def push(
     reference.model_name(model)
     if alias:
         reference.alias_name(alias)
-    models.check_facts(facts)
+    check_facts(facts)
     which = catalogue.version_key(place.namespace, model, version) if version else None
     local = await place.run(lambda: read_local(path, reading))
     count = progress(sum(file.size for file in local.files))

@@ -7,7 +7,6 @@ function may be repeated after a crash: what is there already is left as it is.
 from __future__ import annotations
 
 import getpass
-import math
 from collections.abc import Iterable
 
 from paddlecloud.api import model as kinds
@@ -15,12 +14,12 @@ from paddlecloud.api.model import aliases
 from paddlecloud.api.model.reference import LATEST, Reference, object_name
 from paddlecloud.api.model.spec import ModelSpec, ModelVersionSpec
 from paddlecloud.api.names import MODEL_LABEL
-from paddlecloud.api.problems import declared_problems, encode
+from paddlecloud.api.problems import encode
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import AlreadyExists, ApiError, Conflict
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, Object, Resource, owner_reference
-from paddlecloud.modelhub.errors import HubError, Refused, UnknownVersion, VersionExists
-from paddlecloud.modelhub.manifest import Facts, Manifest
+from paddlecloud.modelhub.errors import HubError, UnknownVersion, VersionExists
+from paddlecloud.modelhub.manifest import Manifest
 
 ATTEMPTS = 20
 """Writers of one Model that meet; each loses at most once to every other."""
@@ -33,24 +32,6 @@ class InUse(HubError):
     """Something points to what should be removed; the message names it."""
 
     reason = "Conflict"
-
-
-def check_facts(facts: Facts) -> None:
-    """Before anything is stored: what the API server would refuse afterwards. Raises `Refused`."""
-    if not all(math.isfinite(value) for value in facts.metrics.values()):
-        raise Refused("a metric is a finite number")
-    spec = ModelVersionSpec(
-        framework=facts.framework or None,
-        description=facts.description or None,
-        metrics=dict(facts.metrics) or None,
-        origin=dict(facts.origin) or None,
-        created_by=facts.created_by,
-        created_at=facts.created_at,
-    )
-    lacking = {"spec.model", "spec.version", "spec.digest", "spec.size", "spec.files"}
-    for problem in declared_problems(spec, "spec"):
-        if problem.field not in lacking:
-            raise Refused(str(problem))
 
 
 async def user_name(client: Client) -> str:

@@ -28,8 +28,6 @@ from paddlecloud.local.workflow.artifacts import repositories
 from paddlecloud.local.workflow.decision.metrics import metric_problems
 from paddlecloud.local.workflow.pods import spec_patch
 from paddlecloud.local.workflow.templates import TemplateError
-from paddlecloud.modelhub import manifest
-from paddlecloud.modelhub.errors import Damaged
 from paddlecloud.sdk import metrics
 from paddlecloud.storage import archive, uri
 from paddlecloud.visualdl import records
@@ -101,18 +99,6 @@ def metrics_of(size: int) -> Any:
     return {"metrics": {"prometheus": [metric] * (size // 512)}}
 
 
-def manifest_of(size: int) -> bytes:
-    file = '{"path":"%s%d","sha256":"%s","size":1,"blob":"a"}'
-    files = ",".join(file % ("a/" * (number % 20), number, "0" * 64) for number in range(max(1, size // 150)))
-    head = '"format":1,"namespace":"n","model":"m","version":"1","digest":"","size":0'
-    return f'{{{head},"files":[{files}]}}'.encode()
-
-
-def read_manifest(content: bytes) -> None:
-    with contextlib.suppress(Damaged):
-        manifest.decode(content, "a manifest")
-
-
 def record(message: bytes) -> bytes:
     return len(message).to_bytes(8, "little") + message
 
@@ -132,8 +118,6 @@ RECORDS = {
 
 
 def others() -> Iterator[Row]:
-    for name, make in {**JSON, "files": manifest_of}.items():
-        yield Row("modelhub: manifests", name, make, read_manifest)
     for name, make in RECORDS.items():
         yield Row("metrics: record files", name, make, lambda data: records.read_file(io.BytesIO(data)), 1 << 20)
     printed = '{"run":"r","tag":"t","steps":[0],"times":[0],"values":[0]}\n'

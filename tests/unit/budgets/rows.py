@@ -6,12 +6,13 @@ places there are, and fails for one without a row.
 
 from __future__ import annotations
 
-from unit.budgets import apiserver_rows, gateway_rows, other_rows, pipelines_rows, serving_rows
+from unit.budgets import apiserver_rows, gateway_rows, modelhub_rows, other_rows, pipelines_rows, serving_rows
 
 ROWS = [
     *gateway_rows.gateway(),
     *apiserver_rows.apiserver(),
     *serving_rows.serving(),
     *pipelines_rows.pipelines(),
+    *modelhub_rows.modelhub(),
     *other_rows.others(),
 ]

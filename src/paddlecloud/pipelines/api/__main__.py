@@ -8,14 +8,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from paddlecloud.kube import logs
-from paddlecloud.kube.config import Config
+from paddlecloud.kube.config import api_server_of_pod
 from paddlecloud.kube.errors import ConfigError
+from paddlecloud.kube.serving import serve_until_signal
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api.server import PipelinesServer
 
@@ -29,34 +28,12 @@ def main() -> int:
     args = parser.parse_args()
     logs.configure()
     try:
-        config = api_server(os.environ, args.ca)
+        config = api_server_of_pod(os.environ, args.ca)
     except ConfigError as error:
         print(f"error: {error.message}", file=sys.stderr)
         return 1
-    asyncio.run(serve(PipelinesServer(config, namespace=args.namespace), args.host, args.port))
+    asyncio.run(serve_until_signal(PipelinesServer(config, namespace=args.namespace), args.host, args.port))
     return 0
-
-
-def api_server(environ: Mapping[str, str], ca: Path) -> Config:
-    """Where it is, without credentials: each request brings its own."""
-    host, port = environ.get("KUBERNETES_SERVICE_HOST"), environ.get("KUBERNETES_SERVICE_PORT", "443")
-    if not host:
-        raise ConfigError("KUBERNETES_SERVICE_HOST is not set: this program runs in a pod", reason="NotInCluster")
-    try:
-        authority = ca.read_bytes()
-    except OSError as error:
-        raise ConfigError(f"cannot read {ca}: {error.strerror}", reason="MissingFile") from error
-    return Config(f"https://{f'[{host}]' if ':' in host else host}:{port}", context="in-cluster", ca=authority)
-
-
-async def serve(server: PipelinesServer, host: str, port: int) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
-    await server.start(host, port)
-    await stop.wait()
-    await server.stop()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ It has no rights and keeps no state. The bearer token of a request is sent on to
 a request without one is refused, but for the question whether the server is there. Bodies have limits of size and
 time. Only requests with a token that the Kubernetes API accepts are read and carried out, at most `AT_ONCE` at the
 same time; one whose body is not complete takes none of these places, and each caller and each tenant has a limit of
-its own (`request_limits`).
+its own (`kube.request_limits`).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.request_limits import BodyMemory, BodyReservation, CallerLimits, NoRoom, tenant_of
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.replies import NO_CREDENTIALS, Reply, RequestRefused, object_of, of_error, refusal
-from paddlecloud.pipelines.api.request_limits import BodyMemory, BodyReservation, CallerLimits, tenant_of
 from paddlecloud.pipelines.api.routing import Request
 from paddlecloud.pipelines.runs.package import MAX_BYTES
 
@@ -115,6 +115,8 @@ class PipelinesServer:
                     return Reply(200, await handler(caller, asked))
         except RequestRefused as error:
             return refusal(error.status, error.message)
+        except NoRoom as error:
+            return refusal(503, str(error))
         except ApiError as error:
             return of_error(error)
         except Exception:

@@ -8,8 +8,7 @@ import json
 
 import pytest
 
-from paddlecloud.pipelines.api.replies import RequestRefused
-from paddlecloud.pipelines.api.request_limits import PER_CALLER, BodyMemory, CallerLimits, tenant_of
+from paddlecloud.kube.request_limits import PER_CALLER, BodyMemory, CallerLimits, NoRoom, tenant_of
 
 
 def test_a_caller_waits_for_its_own_requests_alone_and_nothing_is_kept() -> None:
@@ -39,7 +38,7 @@ def test_bodies_share_one_memory_and_release_it() -> None:
     memory = BodyMemory(10)
     with memory.reservation() as first, memory.reservation() as second:
         first.grow(6)
-        with pytest.raises(RequestRefused, match="try again"):
+        with pytest.raises(NoRoom, match="try again"):
             second.grow(5)
         second.grow(4)
     assert memory.left == 10

@@ -1,4 +1,4 @@
-"""Limits of what runs at the same time: requests of each caller, and the memory for the bodies of all.
+"""Limits of what a server carries out at the same time: requests of each caller, and the memory for all bodies.
 
 A caller is a token: nothing else is known of it before the Kubernetes API has judged it. Then its tenant is known: who
 may ask for tokens of a ServiceAccount may have any number of them, and all those of a namespace share its limit.
@@ -14,12 +14,14 @@ from contextlib import asynccontextmanager, contextmanager
 
 import msgspec
 
-from paddlecloud.pipelines.api.replies import RequestRefused
-
 PER_CALLER = 4
 """Requests of one caller that are read and carried out at the same time; its others wait, unread."""
 BODY_MEMORY = 128 * 1024 * 1024
 """Bytes of all bodies that are read, or whose requests are carried out."""
+
+
+class NoRoom(Exception):
+    """There is no memory for a body at this moment. The text is for the caller."""
 
 
 def tenant_of(token: str) -> str:
@@ -36,13 +38,14 @@ def tenant_of(token: str) -> str:
 
 
 class CallerLimits:
-    def __init__(self) -> None:
+    def __init__(self, per_caller: int = PER_CALLER) -> None:
+        self._per_caller = per_caller
         self._callers: dict[bytes, tuple[asyncio.Semaphore, int]] = {}
 
     @asynccontextmanager
     async def slot(self, name: str) -> AsyncIterator[None]:
         caller = hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()
-        slots, users = self._callers.get(caller) or (asyncio.Semaphore(PER_CALLER), 0)
+        slots, users = self._callers.get(caller) or (asyncio.Semaphore(self._per_caller), 0)
         self._callers[caller] = (slots, users + 1)
         try:
             async with slots:
@@ -64,7 +67,7 @@ class BodyReservation:
 
     def grow(self, size: int) -> None:
         if size > self._memory.left:
-            raise RequestRefused(503, "the server has no room for more bodies at this moment; try again")
+            raise NoRoom("the server has no room for more bodies at this moment; try again")
         self._memory.left -= size
         self._held += size
 
