@@ -39,6 +39,7 @@ ROWS = {
     "ps": Row("ps {}"),
     "describe": Row("describe {}", bare=False),
     "explain": Row("explain {}", bare=False),
+    "trace": Row("trace {}"),
     "logs": Row("logs {} --tail 1"),
     "events": Row("events --for {}", bare=False),
     "wait": Row("wait {} --for=jsonpath={{.metadata.name}}", bare=False),

@@ -59,6 +59,12 @@ MODEL_FINGERPRINT = f"{SERVING}/model-fingerprint"
 MODEL_LABEL = f"{MODELHUB}/model"
 """Of a ModelVersion, with the name of its Model as value: versions of one model are selected by it."""
 
+PIPELINE_STEP = "paddlepaddle.org/pipeline-step"
+"""Annotation of what a launcher of a pipeline made: the run it was started for, and a digest of what was asked for."""
+PIPELINE_RUN_NAME = "paddlepaddle.org/pipeline-run-name"
+PIPELINE_STEP_NAME = "paddlepaddle.org/pipeline-step-name"
+"""Annotations of the same: the name of the run's Workflow, and of the step in it."""
+
 RETRY_AT = "paddlepaddle.org/retry-at"
 """Annotation of PaddleJobs and SampleJobs: a new value requests another run of a job that has ended."""
 

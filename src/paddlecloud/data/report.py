@@ -27,7 +27,7 @@ import threading
 import time
 from typing import Any
 
-__all__ = ["cache", "checkpoint", "enabled", "flush", "heartbeat", "progress"]
+__all__ = ["cache", "checkpoint", "enabled", "flush", "heartbeat", "latest", "progress"]
 
 URL, TOKEN, HEARTBEAT = "PADDLECLOUD_REPORT_URL", "PADDLECLOUD_REPORT_TOKEN", "PADDLECLOUD_HEARTBEAT_SECONDS"
 
@@ -64,6 +64,8 @@ def progress(
     **metrics: Any,
 ) -> None:
     """How far the training is. `total` and `epochs` are how many there will be; `metrics` are numbers by name."""
+    numbers = {name: value for name, raw in metrics.items() if (value := _number(raw)) is not None}
+    _latest.update(_given(loss=_number(loss), **numbers))
     _note(
         step=_whole(step),
         totalSteps=_whole(total),
@@ -71,8 +73,13 @@ def progress(
         totalEpochs=_whole(epochs),
         loss=_number(loss),
         samplesPerSecond=_number(samples_per_second),
-        metrics={name: value for name, raw in metrics.items() if (value := _number(raw)) is not None} or None,
+        metrics=numbers or None,
     )
+
+
+def latest() -> dict[str, float]:
+    """The loss and the metrics as this process reported them last, also where nobody listens."""
+    return dict(_latest)
 
 
 def checkpoint(path: Any, *, step: int | None = None, epoch: int | None = None) -> None:
@@ -128,6 +135,7 @@ def _given(**fields: Any) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+_latest: dict[str, float] = {}
 _sender: _Sender | None = None
 _starting = threading.Lock()
 

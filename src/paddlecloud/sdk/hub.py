@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 from paddlecloud.api.model import reference as references
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS
 from paddlecloud.kube.times import rfc3339
-from paddlecloud.modelhub.manifest import Facts
-from paddlecloud.sdk import model_transfer, models, place
+from paddlecloud.modelhub.manifest import Facts, Manifest
+from paddlecloud.sdk import model_origin, model_transfer, models, place
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, Objects
+from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
 from paddlecloud.storage.errors import BadUri
 from paddlecloud.storage.stores import open_store
 
@@ -57,6 +59,42 @@ class AsyncModels:
         done = await model_transfer.push(where, name, Path(path), facts, alias=alias, reason=reason)
         stored = done.manifest
         return await self._version(where.namespace, stored.model, stored.version)
+
+    def new(
+        self,
+        name: str,
+        *,
+        metrics: Mapping[str, float] | None = None,
+        description: str = "",
+        framework: str = "",
+        alias: str = "",
+        reason: str = "",
+        folder: PathLike | None = None,
+        namespace: str | None = None,
+        store: str = "",
+    ) -> AsyncNewVersion:
+        """For training programs: a folder to save into, `with client.models.new("ocr") as v:`, that is pushed when the
+        block ends, as the next version; after an exception nothing is.
+
+        Where it came from is recorded by itself: the PaddleJob with its image and command, the SampleSets, the run of a
+        pipeline, the commit; and as metrics what was reported or written with VisualDL, unless `metrics` has it. Of the
+        processes of a distributed job the first worker pushes, the others do not.
+        """
+        version = NewVersion(name, metrics or {}, description)
+
+        async def push(made: NewVersion) -> Manifest:
+            where = await self._place(namespace, store)
+            known = await model_origin.here(where.client, self._client.namespace)
+            for text in known.missing:
+                print(f"paddlecloud: not recorded in the origin of {made.name}: {text}", file=sys.stderr, flush=True)
+            by = f"paddlejob/{known.job}" if known.job else await models.user_name(where.client)
+            origin = {**known.origin, **made.origin}
+            found = {**known.metrics, **made.metrics}
+            facts = Facts(by, rfc3339(time.time()), framework, found, origin, made.description)
+            done = await model_transfer.push(where, made.name, made.folder, facts, alias=alias, reason=reason)
+            return done.manifest
+
+        return AsyncNewVersion(push, version, os.fspath(folder) if folder else "")
 
     async def pull(
         self, reference: str, folder: PathLike | None = None, *, namespace: str | None = None, store: str = ""
@@ -107,11 +145,14 @@ class AsyncModels:
         return model_transfer.Place(self._client.api, where, opened, address, _in_a_thread)
 
     async def _own_store(self) -> str:
-        from paddlecloud.platform import endpoint
-
+        say = BadUri(f"say where the files of models are: store=, or {model_transfer.VARIABLE}")
+        try:
+            from paddlecloud.platform import endpoint
+        except ModuleNotFoundError:  # in a pod, which has no platform to look for
+            raise say from None
         data = endpoint.find_at_port(place.local_port(self._client.config.server))
         if data is None or not await self._client.is_embedded():
-            raise BadUri(f"say where the files of models are: store=, or {model_transfer.VARIABLE}")
+            raise say
         return f"file://{data / model_transfer.FOLDER}"
 
 

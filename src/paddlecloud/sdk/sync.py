@@ -17,6 +17,7 @@ from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Complet
 from paddlecloud.sdk.hub import PathLike
 from paddlecloud.sdk.manifest import JobManifest, Manifest, ManifestSource
 from paddlecloud.sdk.metrics import Metrics
+from paddlecloud.sdk.new_version import BlockingNewVersion
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
@@ -238,6 +239,32 @@ class Models:
             reason=reason, namespace=namespace, store=store,
         )  # fmt: skip
         return Handle(self._portal, self._portal.run(pushing))
+
+    def new(
+        self,
+        name: str,
+        *,
+        metrics: Mapping[str, float] | None = None,
+        description: str = "",
+        framework: str = "",
+        alias: str = "",
+        reason: str = "",
+        folder: PathLike | None = None,
+        namespace: str | None = None,
+        store: str = "",
+    ) -> BlockingNewVersion:
+        """For training programs: a folder to save into, `with client.models.new("ocr") as v:`, that is pushed when the
+        block ends, as the next version; after an exception nothing is.
+
+        Where it came from is recorded by itself: the PaddleJob with its image and command, the SampleSets, the run of a
+        pipeline, the commit; and as metrics what was reported or written with VisualDL, unless `metrics` has it. Of the
+        processes of a distributed job the first worker pushes, the others do not.
+        """
+        making = self._core.new(
+            name, metrics=metrics, description=description, framework=framework, alias=alias, reason=reason,
+            folder=folder, namespace=namespace, store=store,
+        )  # fmt: skip
+        return BlockingNewVersion(self._portal, making)
 
     def pull(
         self, reference: str, folder: PathLike | None = None, *, namespace: str | None = None, store: str = ""

@@ -4,6 +4,7 @@
   pdc model pull NAME[:VERSION|@ALIAS] [DIR]   its files, verified; an interrupted pull is continued
   pdc model ls [NAME]                      models, or the versions of one
   pdc model show NAME[:VERSION|@ALIAS]     its digest and origin, and who moved its aliases when and why
+  pdc model diff NAME:VERSION NAME:VERSION   files, metrics and origin that differ
   pdc model tag NAME:VERSION ALIAS --reason TEXT   point an alias, such as production, to a version
   pdc model rm NAME[:VERSION]              a version, or a model with all of them; not while an alias names it
   pdc model verify [NAME[:VERSION|@ALIAS]] read every byte in the store and compare it
@@ -32,6 +33,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--store", metavar="URI", help="where the files are (default: the embedded platform's folder)")
     parser.add_argument("--metric", action="append", default=[], metavar="NAME=VALUE", help="push: what was measured")
     parser.add_argument("--origin", action="append", default=[], metavar="NAME=TEXT", help="push: job, data, commit …")
+    parser.add_argument("--from-job", default="", metavar="JOB", help="push: record this job, its data and its metrics")
     parser.add_argument("--description", default="", metavar="TEXT", help="push: what is special about the version")
     parser.add_argument("--framework", default="", metavar="NAME", help="push: default: by the names of the files")
     parser.add_argument("--alias", default="", metavar="ALIAS", help="push: point this alias to the new version")
@@ -58,7 +60,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
             raise UsageError(
                 f"model {args.action} takes no --{flag.replace('_', '-')}", why=why, next="pdc model --help"
             )
-    if args.action in ("push", "pull", "verify", "gc"):
+    if args.action in ("push", "pull", "diff", "verify", "gc"):
         from paddlecloud.cli.commands import model_files
 
         return getattr(model_files, args.action)(session, args)  # type: ignore[no-any-return]
@@ -72,6 +74,7 @@ ACTIONS = {
     "pull": (1, 2, "NAME[:VERSION|@ALIAS] and perhaps a folder"),
     "ls": (0, 1, "at most the name of a model"),
     "show": (1, 1, "NAME[:VERSION|@ALIAS]"),
+    "diff": (2, 2, "two versions, the earlier one first"),
     "tag": (2, 2, "NAME:VERSION and an alias"),
     "rm": (1, 1, "NAME[:VERSION]"),
     "verify": (0, 1, "at most one NAME[:VERSION|@ALIAS]"),
@@ -81,6 +84,7 @@ ACTIONS = {
 FLAGS = {
     "metric": ("push",),
     "origin": ("push",),
+    "from_job": ("push",),
     "description": ("push",),
     "framework": ("push",),
     "alias": ("push",),

@@ -1,4 +1,4 @@
-"""`pdc model push`, `pull`, `verify` and `gc`: what moves or reads the files of models."""
+"""`pdc model push`, `pull`, `diff`, `verify` and `gc`: what moves or reads the files of models."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.failures import ERROR, OK, InputError
+from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.model_store import attempting, place_of
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.progress import Meter
 from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, rfc3339
 from paddlecloud.kube.wording import number_of
 from paddlecloud.modelhub import catalogue, garbage, manifest, verification
+from paddlecloud.modelhub.comparison import Comparison, compare
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import Pushed
-from paddlecloud.sdk import model_transfer, models
+from paddlecloud.sdk import model_origin, model_transfer, models
+from paddlecloud.sdk.model_origin import Recorded
 
 FORMATS = ("", *output.STRUCTURED)
 
@@ -30,12 +35,14 @@ def push(session: Session, args: argparse.Namespace) -> int:
     quiet = bool(fmt.name)
     with attempting(f"push {name}"):
         place = place_of(session)
+        known = _of_job(session, args.from_job) if args.from_job else Recorded({}, {})
+        measured = {key: _number(key, text) for key, text in _pairs(args.metric, "--metric accuracy=0.93").items()}
         facts = Facts(
             session.api.do(models.user_name(place.client)),
             rfc3339(time.time()),
             args.framework,
-            {key: _number(key, text) for key, text in _pairs(args.metric, "--metric accuracy=0.93").items()},
-            _pairs(args.origin, "--origin job=train"),
+            {**known.metrics, **measured},
+            {**known.origin, **_pairs(args.origin, "--origin job=train")},
             args.description,
         )
         done = session.api.do(model_transfer.push(
@@ -49,6 +56,16 @@ def push(session: Session, args: argparse.Namespace) -> int:
     else:
         session.print(_pushed(done))
     return OK
+
+
+def _of_job(session: Session, text: str) -> Recorded:
+    """What there is to record of a job, with the user's rights."""
+    client = session.api.client
+    job = session.api.do(client.get(PADDLEJOBS, targets.name_in(session.api, text, PADDLEJOBS), session.namespace))
+    found = session.api.do(model_origin.of_job(client, job, namespace=session.namespace))
+    for what in found.missing:
+        session.warn(f"not recorded: {what}")
+    return found
 
 
 def _pushed(done: Pushed) -> str:
@@ -75,6 +92,47 @@ def pull(session: Session, args: argparse.Namespace) -> int:
         shown = f"{stored.model}:{stored.version}"
         session.print(f"{shown} is in {done.folder}: {size(done.fetched)} fetched, every file verified")
     return OK
+
+
+def diff(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    with attempting(f"compare {' and '.join(args.names)}"):
+        place = place_of(session)
+        before, after = (session.api.do(model_transfer.find(place, name)) for name in args.names)
+    found = compare(before, after)
+    shown = [f"{one.model}:{one.version}" for one in (before, after)]
+    if fmt.name:
+        digests = {"beforeDigest": before.digest, "afterDigest": after.digest}
+        output.print_report(session, "ModelDiff", {"before": shown[0], "after": shown[1], **digests, **found.report()})
+    else:
+        _print_comparison(session, shown, found)
+    return OK
+
+
+def _print_comparison(session: Session, shown: list[str], found: Comparison) -> None:
+    session.print(" → ".join(shown))
+    if found.files:
+        rows = [(one.change, one.path, _bytes(one.before), _bytes(one.after)) for one in found.files]
+        session.print(render(("change", "file", "before", "after"), rows))
+    session.print(f"{number_of(found.unchanged, 'file')} unchanged")
+    if found.metrics:
+        metrics = [
+            (one.name, _figure(one.before), _figure(one.after), _figure(one.difference, "+g")) for one in found.metrics
+        ]
+        session.print()
+        session.print(render(("metric", "before", "after", "difference"), metrics))
+    if found.facts:
+        facts = [(one.name, visible(one.before or "<none>"), visible(one.after or "<none>")) for one in found.facts]
+        session.print()
+        session.print(render(("origin", "before", "after"), facts))
+
+
+def _bytes(count: int | None) -> str:
+    return "<none>" if count is None else size(count)
+
+
+def _figure(value: float | None, form: str = "g") -> str:
+    return "<none>" if value is None else format(value, form)
 
 
 def verify(session: Session, args: argparse.Namespace) -> int:

@@ -17,15 +17,12 @@ from pathlib import Path
 
 import paddlecloud
 
-PACKAGES = ("api", "cache", "data", "kube", "pipelines", "serving", "storage", "visualdl")
+PACKAGES = ("api", "cache", "data", "kube", "modelhub", "pipelines", "sdk", "serving", "storage", "visualdl")
 
-_ROOT = f"""\
-\"\"\"The part of paddlecloud that programs in pods use. An installed paddlecloud, if any, completes it.\"\"\"
+_COMPLETED = """
 
-from pkgutil import extend_path
-
-__path__ = extend_path(__path__, __name__)
-__version__ = "{paddlecloud.__version__}"
+# An installed paddlecloud, if any, completes this part of it.
+__path__ = __import__("pkgutil").extend_path(__path__, __name__)
 """
 
 
@@ -49,7 +46,8 @@ def digest() -> str:
 def _files() -> dict[Path, bytes]:
     source = Path(paddlecloud.__file__).parent
     paths = [path for package in PACKAGES for path in sorted((source / package).rglob("*.py"))]
-    return {Path("__init__.py"): _ROOT.encode(), **{path.relative_to(source): path.read_bytes() for path in paths}}
+    root = (source / "__init__.py").read_bytes() + _COMPLETED.encode()
+    return {Path("__init__.py"): root, **{path.relative_to(source): path.read_bytes() for path in paths}}
 
 
 def _copy(files: dict[Path, bytes], place: Path) -> None:

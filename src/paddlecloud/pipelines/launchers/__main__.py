@@ -20,6 +20,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, ConfigError, Forbidden, NotFound
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.modelhub.origin import of_step
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, find
 from paddlecloud.pipelines.components.image import IMAGE
 from paddlecloud.pipelines.launchers import configure, dataset, object_launchers, serving, training, uploads, visualdl
@@ -92,8 +93,13 @@ async def carry_out(
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
-        run, image = identity(await own_pod(client, settings.namespace, patience=min(PATIENCE, limit)))
-        step = LauncherStep(client, run=run, image=image, report=report)
+        pod = await own_pod(client, settings.namespace, patience=min(PATIENCE, limit))
+        run, image = identity(pod)
+        known = of_step(pod) if pod else {}
+        step = LauncherStep(
+            client, run=run, image=image, report=report,
+            run_name=known.get("run-name", ""), step_name=known.get("step", ""),
+        )  # fmt: skip
         try:
             return await asyncio.wait_for(program(step, values), limit)
         except (asyncio.CancelledError, asyncio.TimeoutError):

@@ -12,6 +12,7 @@ import os
 import shutil
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,10 @@ def uri(endpoint: str, model: str, version: str) -> str:
     return f"{endpoint.rstrip('/')}/{BUCKET}/{key(model, version)}"
 
 
-def upload(endpoint: str, file: Path, model: str, version: str, keys: Credentials) -> str:
-    """Store a packed model; returns its address."""
+def upload(
+    endpoint: str, file: Path, model: str, version: str, keys: Credentials, *, origin: Mapping[str, str] | None = None
+) -> str:
+    """Store a packed model; returns its address. `origin` is the run and the step that made it, for its manifest."""
     if not file.is_file():
         raise StepFailed(f"{file} does not exist; the model's name must be that of the training step")
     digest = hashlib.sha256()
@@ -48,6 +51,7 @@ def upload(endpoint: str, file: Path, model: str, version: str, keys: Credential
         "sha256": digest.hexdigest(),
         "size": file.stat().st_size,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **({"origin": dict(origin)} if origin else {}),
     }
     store = open_store(endpoint, keys)
     store.put(key(model, version), file)

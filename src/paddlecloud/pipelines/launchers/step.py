@@ -26,8 +26,7 @@ from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.pod_logs import PodLogs
 from paddlecloud.pipelines.launchers.transient import TRANSIENT, retrying
 
-MARK = "paddlepaddle.org/pipeline-step"
-"""Annotation: the run that an object was started for, and a digest of what was asked for."""
+MARK = names.PIPELINE_STEP
 ACTIONS = ("create", "apply", "patch", "delete")
 MANAGER = "paddlecloud-pipeline"
 WATCH_SECONDS = 240
@@ -75,11 +74,21 @@ class DesiredObject:
 
 
 class LauncherStep:
-    def __init__(self, client: Client, *, run: str, image: str, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        *,
+        run: str,
+        image: str,
+        report: Callable[[str], None],
+        run_name: str = "",
+        step_name: str = "",
+    ) -> None:
         self.client = client
         self.image = image
         """Of this launcher, for jobs that run another one."""
-        self._run = run
+        self.run, self.run_name, self.step_name = run, run_name, step_name
+        """The id and the name of the run, and the name of the step in it; only the id outside of a pipeline."""
         self._report = report
         self._started: list[Started] = []
 
@@ -230,7 +239,7 @@ class LauncherStep:
             self.report(f"{place} was started by this run already")
             self._started.append(Started(place, str(existing["metadata"]["uid"])))
             return existing
-        if action == "create" and _mark(existing).partition("/")[0] != self._run:
+        if action == "create" and _mark(existing).partition("/")[0] != self.run:
             raise StepFailed(f"{place} exists already; delete it, or use the action apply, which replaces it")
         self.report(f"{place} of another attempt is replaced")
         await self._delete(place, existing)
@@ -288,7 +297,9 @@ class LauncherStep:
     def _marked(self, body: Object) -> Object:
         digest = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
         meta = body["metadata"]
-        annotations = {**(meta.get("annotations") or {}), MARK: f"{self._run}/{digest}"}
+        annotations = {**(meta.get("annotations") or {}), MARK: f"{self.run}/{digest}"}
+        if self.run_name:
+            annotations |= {names.PIPELINE_RUN_NAME: self.run_name, names.PIPELINE_STEP_NAME: self.step_name}
         return {**body, "metadata": {**meta, "annotations": annotations}}
 
 

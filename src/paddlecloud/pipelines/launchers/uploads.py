@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -18,13 +19,18 @@ from paddlecloud.storage.credentials import Credentials
 SECRETS = ("model-center", "data-center")
 """Secrets with the keys of the store, the first that there is; the original read the second."""
 
+ORIGIN = "PADDLECLOUD_MODEL_ORIGIN"
+"""Variable of the uploader: the run and the step of the pipeline, as JSON, for the manifest beside the model."""
+
 
 def uploader(values: Values) -> dict[str, str]:
     model, version = values.text("model_name"), values.text("version")
     check_folder_name("model_name", model)
     check_folder_name("version", version)
     keys = Credentials(os.environ.get("MINIO_ACCESS_KEY", ""), os.environ.get("MINIO_SECRET_KEY", ""))
-    uri = model_store.upload(values.text("endpoint"), Path(values.text("model_file")), model, version, keys)
+    origin = json.loads(os.environ.get(ORIGIN) or "{}")
+    file = Path(values.text("model_file"))
+    uri = model_store.upload(values.text("endpoint"), file, model, version, keys, origin=origin)
     print(f"uploaded {uri}", flush=True)
     return {"model_uri": uri}
 
@@ -48,6 +54,9 @@ async def modelhub(step: LauncherStep, values: Values) -> dict[str, str]:
         ],
         "env": key_variables(secret, "MINIO"),
     }
+    if step.run_name:
+        origin = {"run": step.run, "run-name": step.run_name, "step": step.step_name}
+        container["env"].append({"name": ORIGIN, "value": json.dumps(origin)})
     wanted = job(f"{values.text('name')}-model-hub", namespace, container, values.text("pvc_name"))
     await step.carry_out(action, wanted)
     if action != "delete":
