@@ -58,8 +58,9 @@ def test_the_conformance_part_starts_no_cluster_and_is_noted_when_it_is_green(mo
     monkeypatch.setattr(tier, "_python", lambda module, **env: done.append(module) or 0)
     monkeypatch.setattr(tier, "_harness", lambda *arguments: done.append("cluster"))
     monkeypatch.setattr(tier, "note", lambda name, counts, seconds: done.append(f"{name}: {sorted(counts)}"))
+    monkeypatch.setattr(tier.programs, "find_or_build", lambda say: done.append("build"))
     assert tier.run_part("e2e") == 0
-    assert done == ["e2e", "e2e: ['passed', 'skipped']"]
+    assert done == ["build", "e2e", "e2e: ['passed', 'skipped']"]
 
 
 def test_generated_requests_are_more_in_the_full_tier(monkeypatch: pytest.MonkeyPatch) -> None:
