@@ -55,6 +55,8 @@ SOURCE = f"{SERVING}/source"
 """Annotation of a revision: the endpoint it was made from, so that one can go back to it."""
 MODEL_FINGERPRINT = f"{SERVING}/model-fingerprint"
 """Annotation of a revision whose model is a folder of the node: by which a later change of its files is detected."""
+MODEL_VERSION = f"{SERVING}/model-version"
+"""Annotation of a revision whose model is known by name: NAME:VERSION, for those of the ModelHub with @DIGEST."""
 
 MODEL_LABEL = f"{MODELHUB}/model"
 """Of a ModelVersion, with the name of its Model as value: versions of one model are selected by it."""

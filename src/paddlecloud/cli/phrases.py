@@ -77,6 +77,11 @@ PHRASES: dict[str, tuple[str, str]] = {
     ),
     "next-step": ("next step at {time}", "下一步：{time}"),
     "canary-failed": ("ready; its canary failed: {text}", "已就绪；其灰度（canary）失败：{text}"),
+    "model-served": (
+        "{endpoint}: {model} gets {percent} % of the traffic, since {since}",
+        "{endpoint}：{model} 承担 {percent} % 的流量，自 {since} 起",
+    ),
+    "model-starts": ("{endpoint}: {model} gets no traffic yet", "{endpoint}：{model} 尚未承担流量"),
     "replicas": ("{ready} of {wanted} replicas are ready", "{wanted} 个副本中有 {ready} 个就绪"),
     "restarted": (
         "{text}; restarts: {count}, the last {since} ago after {pod}: {kind}",

@@ -8,7 +8,8 @@ Where `REPORT_URL` says how pods reach it, the paddlejob controller listens to t
 front of all replicas, so the one that leads says so by a label on its own pod, which the Service selects.
 
 The paddleservice controller reads `SERVING_IMAGE`, the inference server's image, and `PADDLECLOUD_MODEL_ENDPOINT`, the
-model store that `model: NAME:VERSION` is looked up in.
+model store that `model: NAME:VERSION` is looked up in where the ModelHub has no such model. `PADDLECLOUD_MODEL_HUB` is
+the URL by which pods reach the hub, `PADDLECLOUD_MODEL_FOLDER` the root of the folders of nodes that they share.
 """
 
 from __future__ import annotations
@@ -102,7 +103,12 @@ def _paddleservice(given: Setting) -> Service:
 
     def make(served: engines.Served) -> Service:
         return paddleservice.PaddleServiceController(
-            given.client, namespace=given.namespace, served=served, hooks=given.hooks, site=site
+            given.client,
+            namespace=given.namespace,
+            served=served,
+            hooks=given.hooks,
+            site=site,
+            key_namespace=given.own_namespace,
         ).run
 
     return lambda: engines.follow(lambda: paddleservice.served_kinds(given.client), make)

@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from paddlecloud.api.model import reference as references
-from paddlecloud.kube.resource import MODELS, MODELVERSIONS
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.sdk import model_origin, model_transfer, models, place
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, Objects
 from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
+from paddlecloud.sdk.outcome import is_behind, retry_patch
+from paddlecloud.sdk.ownership import SERVE_MANAGER
+from paddlecloud.sdk.serving import service_of
 from paddlecloud.storage.errors import BadUri
 from paddlecloud.storage.stores import open_store
 
@@ -133,6 +136,33 @@ class AsyncModels:
         """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias points
         to what would go, unless the whole model is removed with `force`."""
         return await model_transfer.remove(await self._place(namespace, store), name, force=force)
+
+    async def serve(
+        self,
+        reference: str,
+        *,
+        name: str = "",
+        follow: bool = False,
+        min_scale: int | None = None,
+        max_scale: int | None = None,
+        namespace: str | None = None,
+    ) -> AsyncHandle:
+        """A PaddleService of `NAME:VERSION` or `NAME@ALIAS`, called as the model unless `name` says otherwise.
+
+        It keeps its version when the alias is moved, unless `follow` is given; the same call again takes up what the
+        alias points to then. Raises `UnknownVersion`."""
+        wanted, where, api = references.parse(reference), namespace or self._client.namespace, self._client.api
+        await models.get_version(api, where, wanted.model, await models.resolve(api, where, wanted))
+        scale = {"minScale": min_scale, "maxScale": max_scale}
+        body = service_of(str(wanted), name=name or wanted.model, namespace=where, follow=follow, scale=scale)
+        made = await api.patch(
+            PADDLESERVICES, body["metadata"]["name"], body, namespace=where, kind="apply",
+            field_manager=SERVE_MANAGER, force=True,
+        )  # fmt: skip
+        if not follow and is_behind(made):
+            change = retry_patch(made, time.time())
+            made = await api.patch(PADDLESERVICES, made["metadata"]["name"], change, namespace=where)
+        return AsyncHandle(self._client, PADDLESERVICES, made)
 
     async def _version(self, namespace: str, model: str, version: str) -> AsyncHandle:
         obj = await models.get_version(self._client.api, namespace, model, version)

@@ -15,8 +15,12 @@ FAILED = frozenset(("Failed", "Error", "SyncFailed", "Lost", "Terminated", "Abor
 FINISHING = frozenset(("Job", "PaddleJob", "SampleJob", "Workflow"))
 """Kinds whose purpose is to end."""
 
-SERVICE_REFUSALS = frozenset(("InvalidSpec", "FolderNotAllowed", "Conflict"))
-"""Reasons with which the controller refuses a PaddleService before it makes anything of it."""
+SPEC_REFUSALS = frozenset(("InvalidSpec", "FolderNotAllowed", "Conflict"))
+"""Reasons with which the controller refuses a PaddleService until its spec is changed."""
+MODEL_REFUSALS = frozenset(("ModelNotFound", "AliasNotFound", "VersionNotFound", "NoModelHub"))
+"""And those that end by themselves once the model is there."""
+SERVICE_REFUSALS = SPEC_REFUSALS | MODEL_REFUSALS
+"""All reasons with which it makes nothing of a spec."""
 
 _ENDPOINTS = {"Ready": ("DefaultEndpointReady",), "DefaultEndpointReady": ("DefaultEndpointReady",)}
 """By condition that is waited for: the endpoints whose failure it does not survive; of others, the one of that name."""
@@ -99,7 +103,18 @@ def service_failure(service: Object, wanted: str) -> ServiceFailure | None:
     return None
 
 
+def is_behind(service: Object) -> bool:
+    """Whether another attempt would serve other files than those that the service keeps: the alias of its model was
+    moved and is not followed, or the version was pushed again."""
+    return (condition(service, "ModelReady") or {}).get("reason") in ("AliasMoved", "DigestMismatch")
+
+
 def retry_time(job: Object, now: float) -> str:
     """A request counts when it is later than the end of the run before, by whatever clock that end was written."""
     ended = (job.get("status") or {}).get("completionTime")
     return rfc3339_micro(max(now, parse_rfc3339(ended) + 1e-6 if ended else now))
+
+
+def retry_patch(obj: Object, now: float) -> Object:
+    """Requests another attempt."""
+    return {"metadata": {"uid": obj["metadata"]["uid"], "annotations": {RETRY_AT: retry_time(obj, now)}}}

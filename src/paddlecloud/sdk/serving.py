@@ -1,4 +1,4 @@
-"""A PaddleService as data: where it answers, and a client for it that is ready to use."""
+"""A PaddleService as data: how one is made of a model, where it answers, and a client for it that is ready to use."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from paddlecloud.api.names import ELASTIC_SERVING, SERVING
+from paddlecloud.kube.resource import PADDLESERVICES, Object
 from paddlecloud.sdk.manifest import Manifest
 
 GROUPS = (f"{SERVING}/", f"{ELASTIC_SERVING}/")
@@ -15,6 +16,26 @@ HTTP2 = ("grpc", "h2c")
 
 class NotServed(Exception):
     """The service does not answer yet, or its newest revision failed; the text says what its status says."""
+
+
+def service_of(
+    model: str,
+    *,
+    name: str,
+    namespace: str,
+    follow: bool = False,
+    scale: Mapping[str, int | None] | None = None,
+    allow: Mapping[str, bool] | None = None,
+) -> Object:
+    """The PaddleService of a model: what `pdc serve` and `client.models.serve` apply. Pure."""
+    given = {field: value for field, value in (scale or {}).items() if value is not None}
+    set_true = {field: True for field, value in {**(allow or {}), "follow": follow}.items() if value}
+    return {
+        "apiVersion": PADDLESERVICES.api_version,
+        "kind": PADDLESERVICES.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"model": model, **set_true, **({"service": given} if given else {})},
+    }
 
 
 class ServiceManifest(Manifest):

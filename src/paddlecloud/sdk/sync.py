@@ -291,6 +291,25 @@ class Models:
         to what would go, unless the whole model is removed with `force`."""
         return self._portal.run(self._core.remove(name, force=force, namespace=namespace, store=store))
 
+    def serve(
+        self,
+        reference: str,
+        *,
+        name: str = "",
+        follow: bool = False,
+        min_scale: int | None = None,
+        max_scale: int | None = None,
+        namespace: str | None = None,
+    ) -> Handle:
+        """A PaddleService of `NAME:VERSION` or `NAME@ALIAS`, called as the model unless `name` says otherwise.
+
+        It keeps its version when the alias is moved, unless `follow` is given; the same call again takes up what the
+        alias points to then. Raises `UnknownVersion`."""
+        serving = self._core.serve(
+            reference, name=name, follow=follow, min_scale=min_scale, max_scale=max_scale, namespace=namespace
+        )
+        return Handle(self._portal, self._portal.run(serving))
+
 
 @checked
 class Client:

@@ -5,6 +5,7 @@
     http://host/digits.tar.gz#sha256=HEX          the same; a digest stands in for TLS, and may follow https too
     s3://bucket/digits/3                          everything below, copied; bos://, oss:// and their like too
     digits:v3, digits                             ENDPOINT/model-center/digits/v3/digits.tar.gz
+    ocr:7, with a grant in the environment        that version of the ModelHub (`modelhub.pod_access`)
 
 `PADDLECLOUD_MODEL_ENDPOINT` names the model store; a `manifest.json` beside the archive, where there is one, holds its
 sha256. Keys of object stores are in the environment under the names their own tools use (AWS_ACCESS_KEY_ID …).
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import tempfile
@@ -26,7 +28,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urldefrag, urlsplit
 
+from paddlecloud.modelhub import pod_access
+from paddlecloud.modelhub.pod_access import PodAccess
 from paddlecloud.serving.errors import ModelError
+
+log = logging.getLogger(__name__)
 
 ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 BUCKET = "model-center"
@@ -43,6 +49,9 @@ class ModelFolder(NamedTuple):
 
 def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> ModelFolder:
     """The folder of the model, fetched if need be; `ModelError` says what is wrong with the reference."""
+    access = pod_access.from_environment(os.environ)
+    if access is not None and access.shown == reference:
+        return ModelFolder(_of_hub(access, cache), fetched=True)
     if "://" in reference:
         place = urlsplit(reference)
         if place.scheme == "file":
@@ -65,6 +74,23 @@ def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> Mo
     name, _, version = reference.partition(":")
     address = f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz"
     return ModelFolder(_fetched(address, cache), fetched=True)
+
+
+def _of_hub(access: PodAccess, cache: Path) -> Path:
+    """Held until the process ends, so that nobody removes it from the node meanwhile."""
+    from paddlecloud.modelhub import node_folder  # only who fetches pays for it
+    from paddlecloud.modelhub.errors import Damaged, HubError
+    from paddlecloud.modelhub.hub_client import HubVersion
+    from paddlecloud.storage.errors import StorageError
+
+    try:
+        held = node_folder.hold(cache, access.digest, HubVersion(access))
+    except (HubError, StorageError) as error:
+        look = f"; `pdc model verify {access.shown}` shows what is damaged" if isinstance(error, Damaged) else ""
+        raise ModelError(f"{access.shown} cannot be fetched: {error}{look}") from error
+    origin = f"{held.fetched:,} bytes came from the hub" if held.fetched else "its files were on the node"
+    log.info("%s is in %s: %s", access.shown, held.folder, origin)
+    return held.folder
 
 
 def _fetched(address: str, cache: Path) -> Path:

@@ -16,6 +16,7 @@ _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 NAME_PATTERN = rf"^{_LABEL}$"
 VERSION_PATTERN = rf"^{_LABEL}(\.{_LABEL})*$"
 ALIAS_PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+FORMS = "NAME:VERSION or NAME@ALIAS, as ocr:7 or ocr@production"
 
 
 class BadReference(ValueError):
@@ -71,7 +72,7 @@ def object_name(model: str, version: str) -> str:
 
 def _checked(what: str, text: str, pattern: str, allowed: str) -> str:
     if not text:
-        raise BadReference(f"{what} is missing: it is NAME:VERSION or NAME@ALIAS, as ocr:7 or ocr@production")
+        raise BadReference(f"{what} is missing: it is {FORMS}")
     if len(text) > LONGEST:
         raise BadReference(f"{text[:20] + '…'!r} is too long for {what}: {LONGEST} characters at most")
     if not re.fullmatch(pattern, text):

@@ -26,6 +26,7 @@ def _declaration(name: names.KindName, doc: str, *, short_names: tuple[str, ...]
             Column("Traffic", "string", ".status.traffic"),
             Column("Ready", "string", '.status.conditions[?(@.type=="Ready")].status'),
             Column("Replicas", "integer", ".status.replicas"),
+            Column("Model", "string", ".status.default.model", priority=1),
             Column("Rollout", "string", ".status.rollout.phase", priority=1),
             AGE,
         ),

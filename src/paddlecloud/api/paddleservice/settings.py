@@ -81,6 +81,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True):
     timeout_seconds: int
     protocol: Literal["http1", "h2c", "grpc"]
     rollout: RolloutSettings | None
+    follow: bool
     spec: PaddleServiceSpec
     """For what is passed on untouched: volumes, env, probes, node selection."""
 
@@ -117,6 +118,7 @@ def normalise(service: PaddleService) -> Normalised:
         timeout_seconds=spec.timeout_seconds or 300,
         protocol=cast(Any, spec.protocol or "http1"),
         rollout=_rollout(spec.rollout) if spec.rollout else None,
+        follow=bool(spec.follow),
         spec=spec,
     )
     return Normalised(settings, warnings)

@@ -23,8 +23,9 @@ from paddlecloud.api.fields import (
     doc,
 )
 from paddlecloud.api.name_rules import DNS_LABEL, MAX_LABEL, no_longer_than
+from paddlecloud.api.paddleservice.named_model import LONGEST_ADDRESS, NAMED_MODEL
 
-CONDITIONS = ("DefaultEndpointReady", "CanaryEndpointReady", "RoutesReady", "Ready", "Conflict")
+CONDITIONS = ("ModelReady", "DefaultEndpointReady", "CanaryEndpointReady", "RoutesReady", "Ready", "Conflict")
 MAX_NAME = MAX_LABEL - len("-default-00000000")
 """Revisions are called `<name>-default-<hash>`, and their names are DNS labels."""
 AUTOSCALERS = {"kpa": "kpa.autoscaling.knative.dev", "hpa": "hpa.autoscaling.knative.dev"}
@@ -44,8 +45,10 @@ class EndpointSpec(Wire):
     model: Annotated[
         str | None,
         doc(
-            "Model to serve without an image of one's own: NAME:VERSION in the model store, or a URI.",
-            rules=(FOLDER_ADDRESS,),
+            "Model to serve without an image of one's own: NAME@ALIAS or NAME:VERSION of the ModelHub, NAME:VERSION of "
+            "a model store, or a URI.",
+            rules=(FOLDER_ADDRESS, NAMED_MODEL),
+            maxLength=LONGEST_ADDRESS,
         ),
     ] = None
 
@@ -111,7 +114,18 @@ class PaddleServiceSpec(Wire):
     canary_traffic_percent: Annotated[
         Int32 | None, doc("Share of the canary; 50 when left out.", minimum=0, maximum=100)
     ] = None
-    model: Annotated[str | None, doc("Shorthand for default.model; one of the two.", rules=(FOLDER_ADDRESS,))] = None
+    model: Annotated[
+        str | None,
+        doc(
+            "Shorthand for default.model; one of the two.",
+            rules=(FOLDER_ADDRESS, NAMED_MODEL),
+            maxLength=LONGEST_ADDRESS,
+        ),
+    ] = None
+    follow: Annotated[
+        bool | None,
+        doc("Roll out what an alias (NAME@ALIAS) points to when it is moved. Left out, the service keeps its version."),
+    ] = None
     allow_model_code: Annotated[
         bool | None, doc("Run the processor that a fetched model brings along. It is code: trust where it comes from.")
     ] = None
@@ -165,6 +179,24 @@ class EndpointStatus(Wire):
     ] = None
     percent: Annotated[Int32 | None, doc("Traffic it gets now.")] = None
     replicas: Annotated[Int32 | None, doc("Its pods.")] = None
+    model: Annotated[str | None, doc("NAME:VERSION of the model it serves, where it is known by name.")] = None
+
+
+class ServedModel(Wire):
+    """A version of a model, and what it gets of the traffic."""
+
+    endpoint: Annotated[str | None, doc("default or canary.")] = None
+    name: Annotated[str | None, doc("Name of the model.")] = None
+    version: Annotated[str | None, doc("Which version of it.")] = None
+    digest: Annotated[str | None, doc("Digest of its files in the ModelHub; nothing for those of a model store.")] = (
+        None
+    )
+    revision: Annotated[str | None, doc("The revision that serves it.")] = None
+    percent: Annotated[Int32 | None, doc("Its share of the traffic; 0 until it is ready.")] = None
+    since: Annotated[Time | None, doc("Since when it has a share.")] = None
+    reference: Annotated[
+        str | None, doc("How the spec names it; nothing for a version that is served until the next one is ready.")
+    ] = None
 
 
 class RolloutStatus(Wire):
@@ -214,6 +246,10 @@ class PaddleServiceStatus(Wire):
     address: Annotated[ServiceAddress | None, doc("Where it is reached inside the cluster.")] = None
     default: Annotated[EndpointStatus | None, doc("Revision of the default endpoint.")] = None
     canary: Annotated[EndpointStatus | None, doc("Revision of the canary.")] = None
+    models: Annotated[
+        list[ServedModel] | None,
+        doc("Which version of a model gets which share of the traffic, and since when; of models known by name."),
+    ] = None
     traffic: Annotated[
         str | None,
         doc('Shares of the default that serves, of one that is being rolled out, and of the canary, as "90/10".'),

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from paddlecloud.api.fields import folder_address_problem
+from paddlecloud.api.paddleservice import named_model
 from paddlecloud.api.paddleservice.settings import percent_text, window_seconds, window_text
 from paddlecloud.api.paddleservice.spec import MAX_NAME, EndpointSpec, PaddleService, PaddleServiceSpec, ServiceSpec
 from paddlecloud.api.problems import TOO_LONG, Problem, declared_problems, invalid, not_supported, required
@@ -54,7 +55,7 @@ def _name(name: str) -> Iterator[Problem]:
 
 def _model(spec: PaddleServiceSpec, field: str, model: str) -> Iterator[Problem]:
     """The inference server refuses it too; here it is said before a pod is made."""
-    if text := folder_address_problem(model):
+    if text := folder_address_problem(model) or named_model.problem(model):
         yield invalid(field, model, text)
     if model.lower().startswith("http://") and "#" not in model and not spec.allow_plain_http:
         text = "comes over plain http: use https, append #sha256=HEX of the archive, or set spec.allowPlainHttp"

@@ -1,5 +1,6 @@
 """`pdc retry`: run a finished PaddleJob, or a failed SampleJob, again, with the spec it has now; try again at once the
-failed import of a SampleSet, and a PaddleService whose newest revision failed or whose roll-out went back.
+failed import of a SampleSet, and a PaddleService whose newest revision failed or whose roll-out went back. A service
+that keeps a version of a model takes up the one that its alias points to now.
 
 It writes the annotation `paddlepaddle.org/retry-at`, as `kubectl annotate` can, and waits until the controller has
 taken it up (`status.retriedAt`). Retries and deadlines are counted anew; a training program that wrote a checkpoint
@@ -21,7 +22,7 @@ from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLEJOBS, SAMPLESETS, Object
-from paddlecloud.sdk.outcome import SERVICE_REFUSALS, retry_time
+from paddlecloud.sdk.outcome import SPEC_REFUSALS, is_behind, retry_patch
 
 TAKEN_UP_SECONDS = 30.0
 KINDS = {PADDLEJOBS.full_name: ("succeeded", "failed"), SAMPLEJOBS.full_name: ("failed",)}
@@ -107,7 +108,7 @@ def _failing(session: Session, place: ObjectRef) -> Object:
     """A service that another attempt may help: something of it does not serve."""
     service = session.api.do(session.api.client.get(place.resource, place.name, place.namespace))
     ready = outcome.condition(service, "Ready") or {}
-    if ready.get("reason") in SERVICE_REFUSALS:
+    if ready.get("reason") in SPEC_REFUSALS:
         raise CliError(
             f"{place.display} cannot be tried again",
             why=str(ready.get("message") or ready["reason"]),
@@ -115,7 +116,8 @@ def _failing(session: Session, place: ObjectRef) -> Object:
             exit_code=INVALID,
         )
     unready = [c for c in (service.get("status") or {}).get("conditions") or () if c.get("status") != "True"]
-    if ready and not unready and outcome.rollout_of(service).get("phase") != "WentBack":
+    went_back = outcome.rollout_of(service).get("phase") == "WentBack"
+    if ready and not unready and not went_back and not is_behind(service):
         raise CliError(
             f"{place.display} has nothing to try again",
             why="its newest revision is ready",
@@ -151,8 +153,8 @@ def _is_invalid(job: Object) -> bool:
 
 
 def _again(session: Session, place: ObjectRef, job: Object) -> Object:
-    uid, asked = job["metadata"]["uid"], retry_time(job, time.time())
-    patch = {"metadata": {"uid": uid, "annotations": {RETRY_AT: asked}}}
+    patch = retry_patch(job, time.time())
+    uid, asked = job["metadata"]["uid"], patch["metadata"]["annotations"][RETRY_AT]
     client = session.api.client
     session.api.do(client.patch(place.resource, place.name, patch, namespace=place.namespace, kind="merge"))
 

@@ -1,8 +1,10 @@
 """`pdc serve`: a model behind a URL, without YAML. Makes a PaddleService, waits until it answers, says how to ask.
 
-MODEL is a folder with inference.json and inference.pdiparams (or model.onnx), the URL of such a folder as .tar.gz, or
-NAME:VERSION in a model store. On the embedded platform a folder of this machine is served as it lies there, and a new
-version put into it is taken up by itself. Another model takes the place of a service only when --name names it.
+MODEL is a folder with inference.json and inference.pdiparams (or model.onnx), the URL of such a folder as .tar.gz, a
+version of a model (NAME:VERSION, NAME@ALIAS; pdc model ls), or NAME:VERSION in a model store. On the embedded platform
+a folder of this machine is served as it lies there, and a new version put into it is taken up by itself. The version of
+an alias stays when the alias is moved, unless --follow is given; the same command again takes up what it points to
+then. Another model takes the place of a service only when --name names it.
 
 Exit codes: 0 it answers; 100 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
 it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME. Where the new model of a service does not
@@ -13,8 +15,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
 from pathlib import Path
 
+from paddlecloud.api.paddleservice import named_model
 from paddlecloud.cli.commands.wait import Goal, wait_for
 from paddlecloud.cli.failures import (
     CONFLICT,
@@ -33,12 +37,14 @@ from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import NotFound
+from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.nearest import question
-from paddlecloud.kube.resource import PADDLESERVICES, Object
+from paddlecloud.kube.resource import MODELS, PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
-from paddlecloud.sdk.outcome import SERVICE_REFUSALS, service_failure
+from paddlecloud.sdk import models
+from paddlecloud.sdk.outcome import SERVICE_REFUSALS, awaits_retry, is_behind, retry_patch, service_failure
 from paddlecloud.sdk.ownership import SERVE_MANAGER
+from paddlecloud.sdk.serving import service_of
 
 REFUSED = "refused"
 
@@ -47,6 +53,7 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("serve", description=__doc__, usage="pdc serve MODEL [flags]\n")
     parser.add_argument("model", metavar="MODEL")
     parser.add_argument("--name", metavar="NAME", help="of the service (default: the model's)")
+    parser.add_argument("--follow", action="store_true", help="roll out what NAME@ALIAS points to when it is moved")
     parser.add_argument("--min", type=number(0), metavar="N", help="pods kept without requests (default 0)")
     parser.add_argument("--max", type=number(1), metavar="N", help="pods at most (default: no limit)")
     parser.add_argument(
@@ -63,17 +70,18 @@ def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.OBJECTS))
     output.check(fmt)
     with attempting("serve the model"):
-        wanted = service(
+        wanted = service_of(
             _reference(session, args.model),
             name=args.name or _name(args.model),
             namespace=session.namespace,
+            follow=args.follow,
             scale={"minScale": args.min, "maxScale": args.max},
             allow={"allowModelCode": args.allow_model_code, "allowPlainHttp": args.allow_plain_http},
         )
         if args.dry_run:
             return _show(session, wanted, fmt, "would be applied (dry run)")
         before = _before(session, wanted)
-        made = _apply(session, wanted, before)
+        made = _taken_up(session, _apply(session, wanted, before))
         if args.detach:
             return _show(session, made, fmt, "applied")
         place = of_object(PADDLESERVICES, made)
@@ -90,25 +98,11 @@ def run(session: Session, args: argparse.Namespace) -> int:
     return OK
 
 
-def service(
-    model: str, *, name: str, namespace: str, scale: dict[str, int | None], allow: dict[str, bool] | None = None
-) -> Object:
-    """Pure: what `pdc serve` applies."""
-    given = {field: value for field, value in scale.items() if value is not None}
-    allowed = {field: True for field, value in (allow or {}).items() if value}
-    return {
-        "apiVersion": PADDLESERVICES.api_version,
-        "kind": PADDLESERVICES.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"model": model, **allowed, **({"service": given} if given else {})},
-    }
-
-
 def _reference(session: Session, model: str) -> str:
     """What the server is given: a folder here is looked at first, and is of use to this machine's pods alone."""
     if "://" in model or ("/" not in model and not Path(model).exists()):
         if "://" not in model:
-            _refuse_without_store(session, model)
+            _check_name(session, model)
         return model
     from paddlecloud.serving import artifact
     from paddlecloud.serving.errors import ModelError
@@ -125,6 +119,29 @@ def _reference(session: Session, model: str) -> str:
     return Path(model).resolve().as_uri()
 
 
+def _check_name(session: Session, model: str) -> None:
+    """A model of the namespace, or else of a model store."""
+    if problem := named_model.problem(model):
+        raise InputError("that is no name of a model", why=problem, next="pdc model ls")
+    meant, client = named_model.hub_reference(model), session.api.client
+    try:
+        found = session.api.do(client.find(MODELS, meant.model, session.namespace)) if meant is not None else None
+    except Forbidden:
+        return  # the controller may see what this user may not
+    except NotFound:
+        found = None  # a cluster without the kind
+    if meant is not None and found is not None:
+        version = session.api.do(models.resolve(client, session.namespace, meant))
+        session.api.do(models.get_version(client, session.namespace, meant.model, version))
+        return
+    if meant is not None and "@" in model:
+        raise InputError(
+            f"there is no model {meant.model} in namespace {session.namespace}",
+            next=f"pdc model ls, or pdc model push {meant.model} FOLDER",
+        )
+    _refuse_without_store(session, model)
+
+
 def _refuse_without_store(session: Session, model: str) -> None:
     """NAME and NAME:VERSION are models in the model store; on a machine's platform without one, NAME means a folder."""
     if not is_embedded(session):
@@ -134,23 +151,23 @@ def _refuse_without_store(session: Session, model: str) -> None:
         return
     if ":" in model:
         raise InputError(
-            f"{model} is a model in a model store, and this platform has none",
-            why=f"it was started without {endpoint.MODEL_ENDPOINT}",
-            next=f"pdc serve ./FOLDER; or with the URL of a store: pdc down, then {endpoint.MODEL_ENDPOINT}=URL pdc up",
+            f"there is no model {model.partition(':')[0]} in namespace {session.namespace}",
+            why=f"and no model store, since the platform was started without {endpoint.MODEL_ENDPOINT}",
+            next=f"pdc model ls; or with the URL of a store: pdc down, then {endpoint.MODEL_ENDPOINT}=URL pdc up",
         )
     folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
     raise InputError(
         f"there is no folder {model} here",
         why=question(model, folders)
-        or f"it would be a model in a model store, and the platform was started without {endpoint.MODEL_ENDPOINT}",
+        or f"nor a model {model} in namespace {session.namespace} (pdc model ls), nor a model store",
         next="pdc serve ./FOLDER",
     )
 
 
 def _name(model: str) -> str:
-    """`./out/My_Digits` → `my-digits`, `https://host/digits.tar.gz` → `digits`, `digits:v3` → `digits`."""
+    """`./out/My_Digits` → `my-digits`, `https://host/digits.tar.gz` → `digits`, `digits:v3`, `digits@x` → `digits`."""
     model = model.partition("#")[0] if "://" in model else model
-    last = model.rstrip("/").rpartition("/")[2] if "/" in model else model.partition(":")[0]
+    last = model.rstrip("/").rpartition("/")[2] if "/" in model else _model_of(model)
     if last in ("", ".", ".."):
         last = Path(model).resolve().name
     plain = re.sub(r"\.(tar\.gz|tgz|tar)$", "", last).lower()
@@ -158,6 +175,21 @@ def _name(model: str) -> str:
     if not name:
         raise UsageError(f"{model} gives no name for the service", next=f"pdc serve {model} --name NAME")
     return name
+
+
+def _model_of(reference: str) -> str:
+    return re.split("[:@]", reference, maxsplit=1)[0]
+
+
+def _taken_up(session: Session, service: Object) -> Object:
+    """A service that keeps the version of an alias which was moved takes up the one it points to now."""
+    if (service.get("spec") or {}).get("follow") or not is_behind(service):
+        return service
+    meta = service["metadata"]
+    patch = retry_patch(service, time.time())
+    return session.api.do(
+        session.api.client.patch(PADDLESERVICES, meta["name"], patch, namespace=meta["namespace"], kind="merge")
+    )
 
 
 def _apply(session: Session, wanted: Object, before: Object | None) -> Object:
@@ -189,7 +221,8 @@ def _before(session: Session, wanted: Object) -> Object | None:
         return None
     spec = found.get("spec") or {}
     served = str((spec.get("default") or spec).get("model") or "")
-    if served == model or (":" in model and "://" not in model and served.partition(":")[0] == model.partition(":")[0]):
+    named = named_model.is_name(model) and named_model.is_name(served)
+    if served == model or (named and _model_of(served) == _model_of(model)):
         return found
     if not session.args.name:
         raise CliError(
@@ -226,7 +259,7 @@ def _withdrawn(session: Session, place: ObjectRef, ended: Outcome) -> CliError:
 
 def _answers(service: Object | None) -> Outcome | None:
     """Ready, or known not to become so."""
-    if service is None:
+    if service is None or awaits_retry(service):
         return None
     if (failure := service_failure(service, "Ready")) is not None:
         return Outcome(REFUSED if failure.reason in SERVICE_REFUSALS else "failed", JOB_FAILED, failure.message)
@@ -249,6 +282,8 @@ def _say_how(session: Session, service: Object) -> None:
     session.print(f"{name} is served at {url}")
     if by_name := status.get("nameUrl"):
         session.print(f"by name, for browsers and curl: {by_name}")
+    if model := (status.get("default") or {}).get("model"):
+        session.print(f"it serves {model}")
     session.print("try it with an example of its own:")
     session.print(f"  curl -s {url}/v2/models/{name}/example | curl -s -d @- {url}/v2/models/{name}/infer")
     session.print(f"to stop: pdc delete pds/{name}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Iterator
 
 from paddlecloud.cli.objects import events, pod_fields, served_model
 from paddlecloud.cli.objects.members import Member, members_of
@@ -13,7 +14,7 @@ from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.errors import Forbidden, NotFound
-from paddlecloud.kube.resource import SAMPLESETS, Object
+from paddlecloud.kube.resource import PADDLESERVICES, SAMPLESETS, Object
 
 NO_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 """As schedulers and kubelets write it."""
@@ -42,9 +43,23 @@ def examine(session: Session, obj: Object, *, language: str = "en") -> tuple[lis
     if verdict.reason == "Ready" and (said := served_model.remark(session, obj, pods)):
         text = say(language, "detail", what=verdict.text, detail=said)
         verdict = Verdict(verdict.state, text, "ModelWarning")
+    verdict = verdict._replace(details=(*verdict.details, *_served_models(obj, language=language)))
     verdict = _with_output_of_step(session, obj, verdict, language=language)
     verdict = _with_cause_of_claim(session, obj, verdict, language=language)
     return members, happened, _with_ignored_fields(session, obj, verdict, language=language)
+
+
+def _served_models(obj: Object, *, language: str) -> Iterator[str]:
+    """Which version of a model a service answers with, where it is known."""
+    if obj.get("kind") != PADDLESERVICES.kind:
+        return
+    for entry in (obj.get("status") or {}).get("models") or ():
+        model = f"{entry.get('name')}:{entry.get('version')}"
+        if digest := entry.get("digest"):
+            model += f" ({digest[:19]}…)"
+        key = "model-served" if entry.get("percent") else "model-starts"
+        values = {"percent": entry.get("percent"), "since": entry.get("since")}
+        yield say(language, key, endpoint=entry.get("endpoint"), model=model, **values)
 
 
 def _with_ignored_fields(session: Session, obj: Object, verdict: Verdict, *, language: str) -> Verdict:

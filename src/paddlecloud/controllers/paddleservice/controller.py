@@ -13,15 +13,26 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
+from paddlecloud.api.model.reference import object_name
 from paddlecloud.api.names import SERVICE
+from paddlecloud.api.paddleservice import ServiceSettings
+from paddlecloud.api.paddleservice.named_model import hub_reference
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddleservice import deployment
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.measures import PodMeasures
-from paddlecloud.controllers.paddleservice.observe import Observed, Parsed, judged_revision, view
-from paddlecloud.controllers.paddleservice.status import retry_of
+from paddlecloud.controllers.paddleservice.observe import (
+    Observed,
+    Parsed,
+    judged_revision,
+    retry_of,
+    versions_kept,
+    view,
+)
+from paddlecloud.controllers.paddleservice.resolution import Hub, hub_models, named_models, version_meant
 from paddlecloud.controllers.paddleservice.template import Site, allowed_folders
+from paddlecloud.kube import shared_key
 from paddlecloud.kube.cache import by_owner, owned_by
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -34,6 +45,8 @@ from paddlecloud.kube.resource import (
     HORIZONTALPODAUTOSCALERS,
     KNATIVE_REVISIONS,
     KNATIVE_SERVICES,
+    MODELS,
+    MODELVERSIONS,
     PADDLESERVICES,
     SERVICES,
     Key,
@@ -41,11 +54,13 @@ from paddlecloud.kube.resource import (
     Resource,
     key_of,
 )
+from paddlecloud.modelhub import read_grant
 
 COMPONENT = "paddleservice-controller"
 GROUPS = (PADDLESERVICES, EARLIER_PADDLESERVICES)
 KNATIVE = (KNATIVE_SERVICES, KNATIVE_REVISIONS)
-OPTIONAL = (*KNATIVE, HORIZONTALPODAUTOSCALERS)
+HUB = (MODELS, MODELVERSIONS)
+OPTIONAL = (*KNATIVE, *HUB, HORIZONTALPODAUTOSCALERS)
 """Kinds that not every API server has."""
 REFUSED = "Refused"
 """Reason of the event about objects that the API server refuses."""
@@ -69,9 +84,11 @@ class PaddleServiceController(Operator[Observed, Plan]):
         clock: Clock | None = None,
         workers: int = 4,
         hooks: Hooks | None = None,
-        served: Collection[Resource] = KNATIVE,
+        served: Collection[Resource] = (*KNATIVE, *HUB),
         site: Site | None = None,
+        key_namespace: str = "kube-system",
     ) -> None:
+        """`key_namespace` has the Secret with the key that grants for the ModelHub are signed with."""
         super().__init__(
             client,
             "paddleservice",
@@ -83,6 +100,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
             backoff_cap=10.0,
         )
         self._site = site or Site()
+        self._key_namespace = key_namespace
         self._knative = KNATIVE_SERVICES in served
         self._measures = PodMeasures(client)
         self._fingerprints: dict[Key, tuple[tuple[str, int, str], dict[str, str]]] = {}
@@ -91,7 +109,7 @@ class PaddleServiceController(Operator[Observed, Plan]):
         def informer(resource: Resource, *, labelled: bool = False) -> Informer:
             return self.informer(resource, label_selector=SERVICE if labelled else None, indexers={"owner": by_owner})
 
-        self.primary = [informer(resource) for resource in GROUPS]
+        self.primary = [self.informer(resource, indexers={"models": _models_of}) for resource in GROUPS]
         self._owned = {resource: informer(resource, labelled=True) for resource in (SERVICES, DEPLOYMENTS)}
         if HORIZONTALPODAUTOSCALERS in served:
             self._owned[HORIZONTALPODAUTOSCALERS] = informer(HORIZONTALPODAUTOSCALERS)
@@ -99,6 +117,11 @@ class PaddleServiceController(Operator[Observed, Plan]):
         if self._knative:
             self._owned[KNATIVE_SERVICES] = informer(KNATIVE_SERVICES)
             self._revisions = informer(KNATIVE_REVISIONS, labelled=True)
+        self._models: Informer | None = None
+        self._versions: Informer | None = None
+        if all(resource in served for resource in HUB):
+            self._models = self.informer(MODELS)
+            self._versions = self.informer(MODELVERSIONS, indexers={"models": _models_of_version})
         self._watch()
 
     def _watch(self) -> None:
@@ -109,6 +132,17 @@ class PaddleServiceController(Operator[Observed, Plan]):
                 self.controller.watch_owned(owned, owner_kind=resource, expectations=self.expectations)
         if self._revisions is not None:
             self.controller.watch(self._revisions, map=_service_of, expectations=self.expectations)
+        if self._models is not None and self._versions is not None:
+            self.controller.watch(self._models, map=self._services_naming)
+            self.controller.watch(self._versions, map=self._services_naming)
+
+    def _services_naming(self, found: Object) -> Iterable[Key]:
+        """The services that may mean a Model, or the one of a version."""
+        meta = found["metadata"]
+        model = _name_in_hub(meta["namespace"], meta["name"].partition(".")[0])
+        for primary in self.primary:
+            for service in primary.cache.by_index("models", model):
+                yield key_of(service)
 
     def objects(self, key: Key) -> Sequence[Object]:
         """The one that has the name first: others of it are refused."""
@@ -123,7 +157,10 @@ class PaddleServiceController(Operator[Observed, Plan]):
             return Observed(rival=holder["apiVersion"])
         parsed = Parsed.of(service)
         fingerprints = await self._fingerprinted(service, parsed)
-        observed = replace(self._observe(service), parsed=parsed, fingerprints=fingerprints)
+        hub = await self._hub(service, parsed)
+        if hub.models or hub.versions:
+            await self._ensure_key()
+        observed = replace(self._observe(service), parsed=parsed, fingerprints=fingerprints, hub=hub)
         return await self._measured(service, observed)
 
     def decide(self, service: Object, observed: Observed, now: float) -> Plan:
@@ -147,6 +184,41 @@ class PaddleServiceController(Operator[Observed, Plan]):
             found = {folder: await _within_limit(self._site.fingerprint, folder) for folder in self._folders(parsed)}
             known = self._fingerprints[key] = (asked, found)
         return known[1]
+
+    async def _hub(self, service: Object, parsed: Parsed) -> Hub:
+        if self._models is None or self._versions is None or parsed.settings is None:
+            return Hub()
+        namespace, wanted = service["metadata"]["namespace"], hub_models(parsed.settings)
+        models = {name: found for name in wanted if (found := self._models.cache.get(Key(namespace, name)))}
+        versions = [
+            found for name in wanted for found in self._versions.cache.by_index("models", _name_in_hub(namespace, name))
+        ]
+        hub = Hub(models, {found["metadata"]["name"]: found for found in versions})
+        unknown = named_models(parsed.settings).keys() - versions_kept(service, parsed.settings).keys()
+        return await self._fresh(service, parsed.settings, hub) if unknown else hub
+
+    async def _fresh(self, service: Object, settings: ServiceSettings, hub: Hub) -> Hub:
+        """As the API server has it: what is found now is kept, and a cache may be behind the user's last command."""
+        namespace = service["metadata"]["namespace"]
+        models, versions = dict(hub.models), dict(hub.versions)
+        for text in named_models(settings).values():
+            if (meant := hub_reference(text)) is None:
+                continue
+            models.update(await self._named(MODELS, namespace, meant.model))
+            if version := version_meant(meant, models.get(meant.model)):
+                versions.update(await self._named(MODELVERSIONS, namespace, object_name(meant.model, version)))
+        return Hub(models, versions)
+
+    async def _named(self, resource: Resource, namespace: str, name: str) -> dict[str, Object]:
+        found = await self.client.list(resource, namespace, field_selector=f"metadata.name={name}")
+        return {obj["metadata"]["name"]: obj for obj in found.items}
+
+    async def _ensure_key(self) -> None:
+        """Once: what it signs is part of the pods' environment. Without a server of the hub nothing is signed."""
+        hub = self._site.hub
+        if hub.url and not hub.key:
+            key = await shared_key.ensure_key(self.client, read_grant.KEY_NAME, self._key_namespace)
+            self._site = self._site._replace(hub=hub._replace(key=key))
 
     def _folders(self, parsed: Parsed) -> set[str]:
         return allowed_folders(parsed.settings, self._site) if parsed.settings else set()  # refused by decide
@@ -203,6 +275,24 @@ async def _within_limit(fingerprint: Callable[[str], str], folder: str) -> str:
         return await asyncio.wait_for(asyncio.to_thread(fingerprint, folder), FINGERPRINT_SECONDS)
     except (asyncio.TimeoutError, TimeoutError):  # the same since Python 3.11
         return ""
+
+
+def _name_in_hub(namespace: str, model: str) -> str:
+    return f"{namespace}/{model}"
+
+
+def _models_of(service: Object) -> Iterable[str]:
+    """The Models that a service may mean, for an index: whatever its spec looks like."""
+    meta, spec = service["metadata"], service.get("spec") or {}
+    for part in (spec, spec.get("default"), spec.get("canary")):
+        text = part.get("model") if isinstance(part, dict) else None
+        if isinstance(text, str) and (meant := hub_reference(text)) is not None:
+            yield _name_in_hub(meta["namespace"], meant.model)
+
+
+def _models_of_version(version: Object) -> Iterable[str]:
+    meta = version["metadata"]
+    yield _name_in_hub(meta["namespace"], meta["name"].partition(".")[0])
 
 
 def _seniority(service: Object) -> tuple[str, bool]:

@@ -6,9 +6,18 @@ from collections.abc import Mapping
 
 from paddlecloud.api.names import ENDPOINT, HTTP2_READY, KNATIVE_REVISION, NAME_URL, SERVICE
 from paddlecloud.api.paddleservice import ServiceSettings
-from paddlecloud.controllers.paddleservice import aliases, deployment, knative, status, traffic
+from paddlecloud.controllers.paddleservice import (
+    aliases,
+    deployment,
+    hub_pods,
+    knative,
+    resolution,
+    status,
+    traffic,
+)
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER
-from paddlecloud.controllers.paddleservice.observe import Observed, Parsed
+from paddlecloud.controllers.paddleservice.observe import Observed, Parsed, retry_of, versions_kept
+from paddlecloud.controllers.paddleservice.resolution import Resolution
 from paddlecloud.controllers.paddleservice.status import READY
 from paddlecloud.controllers.paddleservice.template import DesiredRevision, folder_problem, wanted
 from paddlecloud.kube.clock import parse_rfc3339
@@ -33,26 +42,52 @@ def decide(service: Object, observed: Observed, now: float) -> Plan:
         return _refusal(service, "InvalidSpec", parsed.problem, now)
     if problem := folder_problem(settings, observed.site):
         return _refusal(service, "FolderNotAllowed", problem, now)
-    found = wanted(settings, observed.site, observed.fingerprints, retry=status.retry_of(service))
+    resolutions = _resolve(service, settings, observed)
+    if (unserved := _unserved(resolutions, observed)) is not None:
+        return _refusal(service, unserved.reason, unserved.message, now, resolutions)
+    versions = {endpoint: found.version for endpoint, found in resolutions.items() if found.version is not None}
+    found = wanted(settings, observed.site, observed.fingerprints, versions, retry=retry_of(service))
     if observed.engine == "Knative":
-        plan = _on_knative(service, settings, found, observed, now)
+        plan = _on_knative(service, settings, found, observed, resolutions, now)
     else:
-        plan = _on_deployments(service, settings, found, observed, now)
+        plan = _on_deployments(service, settings, found, observed, resolutions, now)
     plan.events += _news(service, plan.status or {})
     if int((service.get("status") or {}).get("observedGeneration") or 0) != service["metadata"].get("generation", 0):
         plan.events += [PlannedEvent("Note", warning) for warning in parsed.warnings]
     return plan
 
 
-def _refusal(service: Object, reason: str, message: str, now: float) -> Plan:
-    after = status.refused(service, reason, message, now=now)
+def _resolve(service: Object, settings: ServiceSettings, observed: Observed) -> dict[str, Resolution]:
+    kept = versions_kept(service, settings)
+    return resolution.resolve(settings, observed.hub, kept, endpoint=observed.site.model_endpoint)
+
+
+def _unserved(resolutions: Mapping[str, Resolution], observed: Observed) -> ConditionState | None:
+    """Why no pod can be made of a model that is named."""
+    for endpoint, found in resolutions.items():
+        if found.version is None:
+            return found.state._replace(message=f"{endpoint} model: {found.state.message}")
+        if found.version.in_hub and not (observed.site.hub.url and observed.site.hub.key):
+            return ConditionState("False", "NoModelHub", f"{endpoint} model: {hub_pods.NO_HUB}")
+    return None
+
+
+def _refusal(
+    service: Object, reason: str, message: str, now: float, resolutions: Mapping[str, Resolution] | None = None
+) -> Plan:
+    after = status.refused(service, reason, message, now=now, resolutions=resolutions)
     said = (service.get("status") or {}).get("message") == message
     events = [] if said else [PlannedEvent(reason, message, type="Warning")]
     return Plan(status=after, events=events)
 
 
 def _on_knative(
-    service: Object, settings: ServiceSettings, found: Mapping[str, DesiredRevision], observed: Observed, now: float
+    service: Object,
+    settings: ServiceSettings,
+    found: Mapping[str, DesiredRevision],
+    observed: Observed,
+    resolutions: Mapping[str, Resolution],
+    now: float,
 ) -> Plan:
     plan = Plan()
     old = service.get("status") or {}
@@ -80,6 +115,7 @@ def _on_knative(
         place=_place(observed.kservice),
         note=note,
         now=now,
+        resolutions=resolutions,
     )
     if note and note == plan.status.get("message") != old.get("message"):
         plan.events.append(PlannedEvent("Note", note))
@@ -145,7 +181,12 @@ def _routes(kservice: Object | None) -> ConditionState:
 
 
 def _on_deployments(
-    service: Object, settings: ServiceSettings, found: Mapping[str, DesiredRevision], observed: Observed, now: float
+    service: Object,
+    settings: ServiceSettings,
+    found: Mapping[str, DesiredRevision],
+    observed: Observed,
+    resolutions: Mapping[str, Resolution],
+    now: float,
 ) -> Plan:
     plan = Plan()
     own, name = owner_reference(service), settings.name
@@ -175,6 +216,7 @@ def _on_deployments(
         place={"url": url, "address": {"url": url}},
         note=note,
         now=now,
+        resolutions=resolutions,
     )
     return plan
 
@@ -191,6 +233,10 @@ def _news(service: Object, after: Object) -> list[PlannedEvent]:
         events.append(PlannedEvent(str(new["reason"]), new.get("message", ""), type="Warning"))
     if new.get("reason") == status.AWAITED and new.get("message") != old.get("message"):
         events.append(PlannedEvent(status.AWAITED, new["message"]))
+    model_old, model_new = (_condition(s, status.MODEL_READY) for s in (before, after))
+    if model_new.get("reason") != model_old.get("reason") and model_new.get("message"):
+        kind = "Normal" if model_new.get("status") == "True" else "Warning"
+        events.append(PlannedEvent(str(model_new["reason"]), model_new["message"], type=kind))
     canary_old, canary_new = (_condition(s, "CanaryEndpointReady") for s in (before, after))
     if canary_new.get("status") == "False" and canary_old.get("status") != "False":
         events.append(PlannedEvent("CanaryFailed", canary_new.get("message", ""), type="Warning"))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from paddlecloud.api.names import ENDPOINT, REVISION, SERVICE
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
-from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
+from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView, model_of
 from paddlecloud.controllers.paddleservice.template import DesiredRevision
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan
@@ -200,4 +200,5 @@ def view(deployment: Object) -> RevisionView:
         created=parse_rfc3339(meta["creationTimestamp"]) if meta.get("creationTimestamp") else 0.0,
         uid=meta.get("uid", ""),
         cold_start={},
+        model=model_of((deployment["spec"].get("template") or {}).get("metadata") or {}),
     )

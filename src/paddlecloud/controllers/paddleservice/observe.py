@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from paddlecloud.api.names import COLD_START, ENDPOINT, MEASURES
+from paddlecloud.api.names import COLD_START, ENDPOINT, MEASURES, MODEL_VERSION, RETRY_AT
 from paddlecloud.api.paddleservice import ServiceSettings, decode, normalise, validate
 from paddlecloud.api.problems import DecodeError
+from paddlecloud.controllers.paddleservice.resolution import Hub, Version, kept_versions, named_models, read_mark
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.conditions import condition_of
@@ -41,6 +42,8 @@ class RevisionView(NamedTuple):
     measure: Measure | None = None
     spec: Mapping[str, Any] = {}
     """As the engine holds it, with what it filled in."""
+    model: Version | None = None
+    """The version of a model that it serves, where it was known by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,21 @@ class Observed:
     site: Site = field(default_factory=Site)
     fingerprints: Mapping[str, str] = field(default_factory=dict)
     """Of the folders of the node that models are taken from, as they were when the spec was first observed."""
+    hub: Hub = field(default_factory=Hub)
+    """The Models that the service may mean, and their versions."""
+
+
+def retry_of(service: Object) -> str:
+    """The last request for a retry; empty if there was none."""
+    return str((service["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
+
+
+def versions_kept(service: Object, settings: ServiceSettings) -> dict[str, Version]:
+    """What the models of a service meant so far, by endpoint; nothing once another attempt is requested."""
+    status = service.get("status") or {}
+    if retry_of(service) != str(status.get("retriedAt") or ""):
+        return {}
+    return kept_versions(status, named_models(settings))
 
 
 def view(revision: Object) -> RevisionView:
@@ -99,7 +117,13 @@ def view(revision: Object) -> RevisionView:
         cold_start=_remark(status, COLD_START),
         measure=_measure(_remark(status, MEASURES)),
         spec=revision.get("spec") or {},
+        model=model_of(meta),
     )
+
+
+def model_of(meta: Object) -> Version | None:
+    """Of a revision's metadata, or of a pod template's."""
+    return read_mark(str((meta.get("annotations") or {}).get(MODEL_VERSION) or ""))
 
 
 def _remark(status: Object, name: str) -> Object:

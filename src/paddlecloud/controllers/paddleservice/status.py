@@ -6,16 +6,18 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 
-from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddleservice import ServiceSettings
+from paddlecloud.controllers.paddleservice import served_models
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, WENT_BACK, WENT_BACK_UNDER, selector
-from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView
+from paddlecloud.controllers.paddleservice.observe import Observed, RevisionView, retry_of
+from paddlecloud.controllers.paddleservice.resolution import Resolution, named_models, worst
 from paddlecloud.controllers.paddleservice.template import DesiredRevision
 from paddlecloud.controllers.paddleservice.traffic import TrafficSplit
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.conditions import ConditionState, dated, state_of
 from paddlecloud.kube.resource import Object
 
+MODEL_READY = "ModelReady"
 SEVERITIES = {"CanaryEndpointReady": "Info", "Conflict": "Info"}
 
 
@@ -57,23 +59,31 @@ def endpoint_state(view: RevisionView | None, name: str) -> ConditionState:
     return ConditionState("False", view.reason or "RevisionFailed", f"revision {name}: {view.message or 'failed'}")
 
 
-def refused(service: Object, reason: str, message: str, *, now: float) -> Object:
+def refused(
+    service: Object,
+    reason: str,
+    message: str,
+    *,
+    now: float,
+    resolutions: Mapping[str, Resolution] | None = None,
+) -> Object:
     """The status of a service whose spec cannot be carried out: what serves goes on, and is still described."""
     old = service.get("status") or {}
     generation = int(service["metadata"].get("generation") or 0)
     before = {c["type"]: state_of(c) for c in _conditions(old)}
     if reason == CONFLICT:
         before = {CONFLICT: ConditionState("True", "NameInUse", message)}
+    if (state := worst((resolutions or {}).values())) is not None:
+        before = {MODEL_READY: state, **{kind: other for kind, other in before.items() if kind != MODEL_READY}}
     conditions = with_conditions(
         old, {**before, "Ready": ConditionState("False", reason, message)}, generation=generation, now=now
     )
-    retried = {"retriedAt": retry} if (retry := retry_of(service)) else {}
-    return {**old, "observedGeneration": generation, "conditions": conditions, "message": message, **retried}
-
-
-def retry_of(service: Object) -> str:
-    """The last request for a retry; empty if there was none."""
-    return str((service["metadata"].get("annotations") or {}).get(RETRY_AT) or "")
+    changed: Object = {"observedGeneration": generation, "conditions": conditions, "message": message}
+    if retry := retry_of(service):
+        changed["retriedAt"] = retry
+    if resolutions and old.get("models"):
+        changed["models"] = served_models.refused(old, resolutions)
+    return {**old, **changed}
 
 
 def newest(status: Object) -> str:
@@ -102,13 +112,16 @@ def status_of(
     place: Object,
     note: str,
     now: float,
+    resolutions: Mapping[str, Resolution],
 ) -> Object:
     """`place` holds the url and address; `note` is said when nothing else is."""
     old = service.get("status") or {}
     generation = int(service["metadata"].get("generation") or 0)
     views = observed.revisions
     default = endpoint_state(views.get(wanted[DEFAULT].name), wanted[DEFAULT].name)
-    states = {"DefaultEndpointReady": default}
+    model = worst(resolutions.values())
+    states = {MODEL_READY: model} if model is not None else {}
+    states["DefaultEndpointReady"] = default
     if CANARY in wanted:
         states["CanaryEndpointReady"] = endpoint_state(views.get(wanted[CANARY].name), wanted[CANARY].name)
     states["RoutesReady"] = routes
@@ -120,14 +133,17 @@ def status_of(
         **place,
         "observedGeneration": generation,
         "conditions": with_conditions(old, states, generation=generation, now=now),
-        "default": _default(wanted[DEFAULT].name, views, split),
+        "default": _default(wanted, views, split),
         "traffic": _traffic(wanted, split),
         "replicas": sum(view.replicas for view in views.values()),
         "selector": selector(settings.name),
         "engine": observed.engine,
     }
+    references = named_models(settings)
+    if served := served_models.entries(old, wanted, views, split.shares, references, now):
+        status["models"] = served
     if CANARY in wanted:
-        status["canary"] = _endpoint(wanted[CANARY].name, views, split)
+        status["canary"] = _endpoint(wanted[CANARY].name, views, split, wanted)
     if retry := retry_of(service):
         status["retriedAt"] = retry
     if split.step is not None:
@@ -145,20 +161,32 @@ def status_of(
     if cold := next((dict(view.cold_start) for view in views.values() if view.cold_start), None):
         status["coldStart"] = cold
     troubles = (v.message for v in states.values() if v.status != "True" and v.message)
-    message = next(troubles, "") or (states["Ready"].message if split.went_back else "") or note
+    remarks = (states["Ready"].message if split.went_back else "", model.message if model is not None else "", note)
+    message = next(troubles, "") or next(filter(None, remarks), "")
     if message:
         status["message"] = message
     return status
 
 
-def _endpoint(name: str, views: Mapping[str, RevisionView], split: TrafficSplit) -> Object:
+def _endpoint(
+    name: str, views: Mapping[str, RevisionView], split: TrafficSplit, wanted: Mapping[str, DesiredRevision]
+) -> Object:
     view = views.get(name)
-    return {"name": name, "percent": split.shares.get(name, 0), "replicas": view.replicas if view else 0}
+    new = next((revision.model for revision in wanted.values() if revision.name == name), None)
+    model = new or (view.model if view else None)
+    return {
+        "name": name,
+        "percent": split.shares.get(name, 0),
+        "replicas": view.replicas if view else 0,
+        **({"model": model.shown} if model is not None else {}),
+    }
 
 
-def _default(latest: str, views: Mapping[str, RevisionView], split: TrafficSplit) -> Object:
+def _default(wanted: Mapping[str, DesiredRevision], views: Mapping[str, RevisionView], split: TrafficSplit) -> Object:
     """Of the revision that serves; beside it, the one that is to take its place."""
-    return {**_endpoint(split.serving, views, split), **({"latest": latest} if latest != split.serving else {})}
+    latest = wanted[DEFAULT].name
+    found = _endpoint(split.serving, views, split, wanted)
+    return {**found, **({"latest": latest} if latest != split.serving else {})}
 
 
 def _served(wanted: Mapping[str, DesiredRevision], split: TrafficSplit) -> ConditionState:

@@ -16,15 +16,17 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from paddlecloud import __version__
-from paddlecloud.api.names import ENDPOINT, MODEL_FINGERPRINT, RETRY_AT, SERVICE, SERVICE_LABEL, SOURCE
+from paddlecloud.api.names import ENDPOINT, MODEL_FINGERPRINT, MODEL_VERSION, RETRY_AT, SERVICE, SERVICE_LABEL, SOURCE
 from paddlecloud.api.paddleservice import EndpointSettings, ServiceSettings, encode
+from paddlecloud.api.paddleservice.named_model import is_name
 from paddlecloud.controllers.node_folders import NodeFolders
+from paddlecloud.controllers.paddleservice import hub_pods
+from paddlecloud.controllers.paddleservice.hub_pods import HubAccess
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, revision_name
+from paddlecloud.controllers.paddleservice.resolution import MODEL_ENDPOINT, Version
 from paddlecloud.kube.resource import Object
 
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
-MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
-"""Environment of the controller, and of an inference server that is to find a model by its name."""
 MODEL_SOURCE = "PADDLECLOUD_MODEL_SOURCE"
 """Environment of an inference server: what its messages call the folder that is mounted for it."""
 AUTOSCALING = "autoscaling.knative.dev"
@@ -43,6 +45,8 @@ class Site(NamedTuple):
     """Which folders of nodes `model: file://` may name."""
     fingerprint: Callable[[str], str] | None = None
     """Of the files in a folder of the node, where the controller runs on that node; None elsewhere."""
+    hub: HubAccess = HubAccess()
+    """How pods get versions of the ModelHub."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> Site:
@@ -50,6 +54,7 @@ class Site(NamedTuple):
             environment.get("SERVING_IMAGE") or SERVING_IMAGE,
             environment.get(MODEL_ENDPOINT, ""),
             NodeFolders.for_reading(environment),
+            hub=HubAccess.from_environment(environment),
         )
 
 
@@ -62,15 +67,24 @@ class DesiredRevision(NamedTuple):
     annotations: dict[str, str]
     spec: Object
     """A pod spec, with Knative's `containerConcurrency` and `timeoutSeconds`."""
+    model: Version | None = None
+    """The version of a model that is known by name."""
 
 
 def wanted(
-    settings: ServiceSettings, site: Site, fingerprints: Mapping[str, str], *, retry: str = ""
+    settings: ServiceSettings,
+    site: Site,
+    fingerprints: Mapping[str, str],
+    versions: Mapping[str, Version] | None = None,
+    *,
+    retry: str = "",
 ) -> dict[str, DesiredRevision]:
-    """The revisions a service should have, by endpoint. Each request for a retry makes others of the same content."""
+    """The revisions a service should have, by endpoint. Each request for a retry makes others of the same content.
+
+    `versions` are those of the endpoints whose model is named."""
     found = {DEFAULT: settings.default, CANARY: settings.canary}
     return {
-        name: _revision(settings, site, name, endpoint, fingerprints, retry)
+        name: _revision(settings, site, name, endpoint, fingerprints, (versions or {}).get(name), retry)
         for name, endpoint in found.items()
         if endpoint is not None
     }
@@ -82,13 +96,16 @@ def _revision(
     endpoint: str,
     own: EndpointSettings,
     fingerprints: Mapping[str, str],
+    version: Version | None,
     retry: str,
 ) -> DesiredRevision:
-    spec = _spec(settings, site, own)
+    spec = _spec(settings, site, own, version)
     annotations = {**_scaling(settings), **({RETRY_AT: retry} if retry else {})}
     content = json.dumps([spec, annotations], sort_keys=True, separators=(",", ":"))
     digest = hashlib.sha256(content.encode()).hexdigest()[:8]
-    remarks = {SOURCE: json.dumps(_source(settings, endpoint), sort_keys=True)}
+    remarks = {SOURCE: json.dumps(_source(settings, endpoint, version), sort_keys=True)}
+    if version is not None:
+        remarks[MODEL_VERSION] = version.mark
     if fingerprint := fingerprints.get(_node_folder(settings, own)):
         remarks[MODEL_FINGERPRINT] = fingerprint
     return DesiredRevision(
@@ -97,14 +114,17 @@ def _revision(
         labels={SERVICE: settings.name, ENDPOINT: endpoint, SERVICE_LABEL: settings.name},
         annotations={**annotations, **remarks},
         spec=spec,
+        model=version,
     )
 
 
-def _source(settings: ServiceSettings, endpoint: str) -> Object:
+def _source(settings: ServiceSettings, endpoint: str, version: Version | None) -> Object:
+    """With the version that an alias pointed to: going back means going back to that."""
+    exact = {"model": version.shown} if version is not None and version.in_hub else {}
     written = settings.spec.canary if endpoint == CANARY else settings.spec.default
     if written is None:
-        return {"model": settings.spec.model}
-    return dict(encode(written))
+        return {"model": settings.spec.model, **exact}
+    return {**encode(written), **exact}
 
 
 def _scaling(settings: ServiceSettings) -> dict[str, str]:
@@ -124,7 +144,7 @@ def _scaling(settings: ServiceSettings) -> dict[str, str]:
     return {f"{AUTOSCALING}/{name}": value for name, value in values.items()}
 
 
-def _spec(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Object:
+def _spec(settings: ServiceSettings, site: Site, own: EndpointSettings, version: Version | None) -> Object:
     written = settings.spec
     passed_on = {
         "volumes": written.volumes,
@@ -136,14 +156,18 @@ def _spec(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Objec
     spec: Object = {
         "containerConcurrency": settings.container_concurrency,
         "timeoutSeconds": settings.timeout_seconds,
-        "containers": [_container(settings, site, own)],
+        "containers": [_container(settings, site, own, version)],
         **{name: msgspec.to_builtins(value) for name, value in passed_on.items() if value},
     }
     if folder := _node_folder(settings, own):
         volume = {"name": MODEL_VOLUME, "hostPath": {"path": folder, "type": "Directory"}}
         mount = {"name": MODEL_VOLUME, "mountPath": MODEL_MOUNT, "readOnly": True}
-        spec["volumes"] = [*spec.get("volumes", ()), volume]
-        spec["containers"][0]["volumeMounts"] = [*spec["containers"][0].get("volumeMounts", ()), mount]
+    elif version is not None and version.in_hub:
+        volume, mount = hub_pods.volume(site.hub, settings.namespace)
+    else:
+        return spec
+    spec["volumes"] = [*spec.get("volumes", ()), volume]
+    spec["containers"][0]["volumeMounts"] = [*spec["containers"][0].get("volumeMounts", ()), mount]
     return spec
 
 
@@ -174,9 +198,12 @@ def _node_folder(settings: ServiceSettings, own: EndpointSettings) -> str:
     return "" if any(folder.is_relative_to(mount) for mount in mounts) else str(folder)
 
 
-def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[str]:
+def _model_arguments(settings: ServiceSettings, own: EndpointSettings, version: Version | None) -> list[str]:
     """The port that is routed to has the service's protocol; the other one is for clients of the pod itself."""
     model = MODEL_MOUNT if _node_folder(settings, own) else own.model
+    cache: list[str] = []
+    if version is not None and version.in_hub:
+        model, cache = version.shown, ["--cache", hub_pods.MOUNT]
     ports = ["--port", str(own.port)]
     if settings.protocol == "grpc":
         ports = ["--grpc-port", str(own.port), "--port", str(own.port + 1)]
@@ -184,21 +211,24 @@ def _model_arguments(settings: ServiceSettings, own: EndpointSettings) -> list[s
         "--allow-model-code": settings.spec.allow_model_code,
         "--allow-plain-http": settings.spec.allow_plain_http,
     }
-    return ["--model", model, "--name", settings.name, *ports, *(flag for flag, given in allowed.items() if given)]
+    flags = [flag for flag, given in allowed.items() if given]
+    return ["--model", model, "--name", settings.name, *ports, *cache, *flags]
 
 
-def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings) -> list[Object]:
+def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings, version: Version | None) -> list[Object]:
     """What the service says, and where its model is found by name unless it says so itself."""
     written: list[Object] = msgspec.to_builtins(settings.spec.env or [])
     if own.model and (folder := _node_folder(settings, own)):
         return [{"name": MODEL_SOURCE, "value": folder}, *written]
-    by_name = own.model and "/" not in own.model
+    if version is not None and version.in_hub:
+        return [*hub_pods.environment(site.hub, settings.namespace, version), *written]
+    by_name = is_name(own.model)
     if not by_name or not site.model_endpoint or any(entry.get("name") == MODEL_ENDPOINT for entry in written):
         return written
     return [{"name": MODEL_ENDPOINT, "value": site.model_endpoint}, *written]
 
 
-def _container(settings: ServiceSettings, site: Site, own: EndpointSettings) -> Object:
+def _container(settings: ServiceSettings, site: Site, own: EndpointSettings, version: Version | None) -> Object:
     written = settings.spec
     container: Object = {
         "name": settings.container_name,
@@ -211,11 +241,11 @@ def _container(settings: ServiceSettings, site: Site, own: EndpointSettings) -> 
     if own.command:
         container |= {"command": list(own.command[:2]), "args": list(own.command[2:])}
     elif own.model:
-        container["args"] = _model_arguments(settings, own)
+        container["args"] = _model_arguments(settings, own, version)
     passed_on = {
         "workingDir": settings.working_dir,
         "volumeMounts": written.volume_mounts,
-        "env": _environment(settings, site, own),
+        "env": _environment(settings, site, own, version),
         "envFrom": written.env_from,
         "livenessProbe": written.liveness_probe,
         "startupProbe": written.startup_probe,

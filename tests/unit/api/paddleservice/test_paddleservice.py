@@ -183,3 +183,36 @@ def test_a_name_of_which_no_revision_could_be_named_is_refused_at_creation(name:
 @pytest.mark.parametrize("field", ["model", "default"])
 def test_the_refusal_of_both_fields_names_the_patch_that_removes_either(field: str) -> None:
     assert f"""'{{"spec":{{"{field}":null}}}}'""" in ONE_DEFAULT.message
+
+
+NAMES = [
+    ("ocr@production", None),
+    ("ocr:7", None),
+    ("ocr", None),
+    ("PP_OCR:v3.1", None),  # of a model store, as the original has them
+    ("file:///models/x@1", None),
+    ("ocr@", "an alias is missing: it is NAME:VERSION or NAME@ALIAS, as ocr:7 or ocr@production"),
+    ("@production", "the name of a model is missing"),
+    ("ocr:", "a version is missing"),
+    ("OCR@production", "'OCR' cannot be the name of a model: lower-case letters"),
+    ("ocr@Production", "did you mean 'production'?"),
+    ("ocr:7@production", "cannot be the name of a model"),
+    ("ocr:7:8", "cannot be a version"),
+    ("my ocr", "did you mean 'my-ocr'?"),
+]
+
+
+@pytest.mark.parametrize(("model", "why"), NAMES)
+def test_a_bad_name_of_a_model_is_refused_by_the_api_server_and_by_the_controller(model: str, why: str | None) -> None:
+    schema = root_schema(paddleservice.DECLARATION)
+    for spec, field in (
+        ({"model": model}, "spec.model"),
+        ({"default": {"model": model}}, "spec.default.model"),
+        ({"default": ENDPOINT, "canary": {"model": model}}, "spec.canary.model"),
+    ):
+        problems = [problem for problem in paddleservice.validate(service(spec)) if problem.field == field]
+        assert (problems == []) == (why is None)
+        assert all((why or "") in problem.message for problem in problems)
+        refused = [str(error) for error in structural.validate({"metadata": {"name": "m"}, "spec": spec}, schema, {})]
+        assert (refused == []) == (why is None)
+        assert all(field in text and "NAME:VERSION or NAME@ALIAS, as ocr:7" in text for text in refused)

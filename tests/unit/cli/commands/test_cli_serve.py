@@ -37,7 +37,7 @@ def test_a_word_is_a_model_of_the_store_unless_the_platform_has_none(
     result = pdc("serve", model, "--dry-run")
     assert result.code == code, result.err
     refusals = {
-        "digits": "there is no folder digits here: it would be a model in a model store",
-        "digits:v3": "digits:v3 is a model in a model store, and this platform has none",
+        "digits": "there is no folder digits here: nor a model digits in namespace default (pdc model ls)",
+        "digits:v3": "there is no model digits in namespace default: and no model store",
     }
     assert (refusals[model] in result.err) == (code == 5)

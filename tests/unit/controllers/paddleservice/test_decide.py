@@ -10,6 +10,7 @@ import pytest
 from paddlecloud.api.names import SOURCE
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.observe import Measure, Observed
+from paddlecloud.controllers.paddleservice.template import Site
 from unit.controllers.paddleservice.world import ServiceCluster, endpoint
 
 
@@ -409,6 +410,7 @@ def test_replicas_pin_the_number_of_pods() -> None:
 def test_a_model_needs_no_image() -> None:
     world = ServiceCluster(default=None, model="digits:3")
     world.service["spec"].pop("default")
+    world.site = Site(model_endpoint="http://models:9000")
     world.settle()
     (found,) = world.revisions.values()
     (container,) = found["spec"]["containers"]

@@ -8,6 +8,8 @@ from typing import Any
 from paddlecloud.api.names import ENDPOINT, SERVICE
 from paddlecloud.controllers.paddleservice.decide import decide
 from paddlecloud.controllers.paddleservice.observe import Measure, Observed, view
+from paddlecloud.controllers.paddleservice.resolution import Hub
+from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Plan
 from paddlecloud.kube.resource import Object
@@ -34,6 +36,8 @@ class ServiceCluster:
         self.revisions: dict[str, Object] = {}
         self.services: dict[str, Object] = {}
         self.measures: dict[str, Measure] = {}
+        self.hub = Hub()
+        self.site = Site()
         self.events: list[str] = []
         self.history: list[dict[str, int]] = []
         """Every traffic that was ever asked for."""
@@ -53,6 +57,8 @@ class ServiceCluster:
                 name: view(found)._replace(measure=self.measures.get(name)) for name, found in self.revisions.items()
             },
             services=copy.deepcopy(self.services),
+            hub=copy.deepcopy(self.hub),
+            site=self.site,
         )
         return decide(copy.deepcopy(self.service), observed, self.now)
 

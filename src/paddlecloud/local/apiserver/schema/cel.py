@@ -2,9 +2,10 @@
 
 The subset: literals, `self`, `oldSelf` and their fields, `has()`, `size()`, indexes, lists, `in`, comparisons,
 `contains()`, `startsWith()` and `endsWith()` of strings, whole-number and floating-point arithmetic, `+` of strings and
-of lists, `!`, `&&`, `||` and `? :`. There are no macros over lists and no regular expressions, so an expression takes
-time in proportion to its own length and that of the strings and lists that it names. Everything else is `Unsupported`:
-the caller decides what to do with such a rule. Semantics are those of the language definition (google/cel-spec,
+of lists, `!`, `&&`, `||` and `? :`, and `matches()` of an expression that is written out, which is matched in linear
+time (`api.pattern`). There are no macros over lists, so an expression takes time in proportion to its own length and
+that of the strings and lists that it names. Everything else is `Unsupported`: the caller decides what to do with such a
+rule. Semantics are those of the language definition (google/cel-spec,
 doc/langdef.md): whole numbers have 64 bits and overflow is an error, `&&` and `||` ignore an error on one side where
 the other decides.
 """
@@ -16,6 +17,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
+
+from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
 
 LONGEST = 4096
 """Characters of an expression; longer ones are not evaluated."""
@@ -145,7 +148,10 @@ class _Parser:
             length += 1
             if length > _DEEPEST:
                 raise Unsupported("nested too deeply")
-            if sign == "." and self._calls():
+            if sign == "." and self._calls("matches"):
+                value = self._matched(value)
+                self._selected = None
+            elif sign == "." and self._calls(*_ON_STRINGS):
                 of = _ON_STRINGS[self._next()[1]]
                 self._expect("(")
                 value = _asked(of, value, self.ternary(depth + 1))
@@ -161,10 +167,30 @@ class _Parser:
                 self._selected = None
         return value
 
-    def _calls(self) -> bool:
-        """Whether a function of strings follows the dot."""
+    def _matched(self, value: Expression) -> Expression:
+        self._next()
+        self._expect("(")
+        kind, text = self._next()
+        self._expect(")")
+        if kind != "string":
+            raise Unsupported("matches() of an expression that is not written out")
+        try:
+            pattern = compile_pattern(text[1:-1])
+        except PatternError as error:
+            raise Unsupported(f"matches(): {error}") from None
+
+        def of(found: str, _: str) -> bool:
+            try:
+                return pattern.search(found)
+            except TooCostly:
+                raise EvaluationError("matches(): the text is too long for the expression") from None
+
+        return _asked(of, value, _constant(""))
+
+    def _calls(self, *names: str) -> bool:
+        """Whether one of these functions of strings follows the dot."""
         name, bracket = (text for _, text in (*self._tokens[self._at : self._at + 2], ("", ""), ("", ""))[:2])
-        return name in _ON_STRINGS and bracket == "("
+        return name in names and bracket == "("
 
     def _field(self) -> str:
         kind, name = self._next()
