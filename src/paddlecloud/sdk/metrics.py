@@ -2,7 +2,8 @@
 
 They are read where they lie: in a running pod of the job or, for a job that does not run, in a pod of its image that is
 made for it, has the job's volumes read-only, and is deleted afterwards. `visualdl.records` is sent there and run by the
-container's own Python; only the scalars come back.
+container's own Python; only the scalars come back. Several jobs may run in one folder: files that were written before
+the job was created or begun after it had ended are left out, and `problems` names them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING
 
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.sdk import members
+from paddlecloud.sdk.outcome import ending
 from paddlecloud.sdk.place import of_object
 from paddlecloud.sdk.watching import until
 from paddlecloud.visualdl import board, folders, records
@@ -37,7 +40,7 @@ class MetricsError(Exception):
 
 
 class Metrics(list[Curve]):
-    """Curves by run and tag; `problems` are the files that could not be read to their end."""
+    """Curves by run and tag; `problems` are the files that could not be read to their end, or are of other jobs."""
 
     def __init__(self, curves: Sequence[Curve] = (), problems: Sequence[str] = ()) -> None:
         super().__init__(curves)
@@ -62,19 +65,28 @@ async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank
     running = [one for one in members.choose(found, ranks=ranks, everything=False) if _runs(one.pod)]
     if running and not chosen:
         raise MetricsError("the job has no volume that it writes to: name the folder with the records (--logdir)")
+    arguments = [*lifetime(job), *chosen]
     if running:
-        return await _read_in(client, running[0], chosen)
+        return await _read_in(client, running[0], arguments)
     reader = await _start_reader(client, job, chosen)
     try:
-        return await _read_in(client, members.member(reader), chosen)
+        return await _read_in(client, members.member(reader), arguments)
     finally:
         meta = reader["metadata"]
         await client.api.delete(PODS, meta["name"], namespace=meta["namespace"], grace_period=0)
 
 
-async def _read_in(client: AsyncClient, member: members.Member, logdirs: Sequence[str]) -> Metrics:
+def lifetime(job: Object) -> list[str]:
+    """The bounds of the job's life, as arguments of `records`."""
+    created = str(job["metadata"].get("creationTimestamp") or "")
+    ended = str((job.get("status") or {}).get("completionTime") or "")
+    bounds = {"since": created, "until": ended if ending(job) is not None else ""}
+    return [f"--{name}={parse_rfc3339(at):.0f}" for name, at in bounds.items() if at]
+
+
+async def _read_in(client: AsyncClient, member: members.Member, arguments: Sequence[str]) -> Metrics:
     program = inspect.getsource(records).encode()
-    command = ["sh", "-c", PYTHON, RECEIVE, str(len(program)), *logdirs]
+    command = ["sh", "-c", PYTHON, RECEIVE, str(len(program)), *arguments]
     try:
         done = await client.exec(member, command, input=program, most=MOST_OUTPUT)
     except members.TooMuchOutput as error:

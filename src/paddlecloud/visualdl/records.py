@@ -11,15 +11,22 @@ A folder with record files is a *run*. A job that was restarted wrote one file a
 on from one to the next, and what it computed again counts as the newer file says. A record that is not complete is
 being written; reading ends before it.
 
-This file is also run as a program inside pods (`python records.py FOLDER…`), which have no other file of the project
-and any Python since 3.7: the standard library alone. It prints one line of JSON for each curve and each problem.
+Jobs that run in one folder write into one another's runs. With `since` and `until`, the bounds of a job's life in
+seconds since 1970, files of which the last write is older, or the beginning (in the name that LogWriter gives them) is
+newer, are left out and named: they are another job's.
+
+This file is also run as a program inside pods (`python records.py [--since=N] [--until=N] FOLDER…`), which have no
+other file of the project and any Python since 3.7: the standard library alone. It prints one line of JSON for each
+curve and each problem.
 """
 
 from __future__ import annotations
 
 import errno
 import json
+import math
 import os
+import re
 import stat
 import struct
 import sys
@@ -28,6 +35,8 @@ from typing import BinaryIO, NamedTuple
 
 MARK = "vdlrecords"
 """In the name of every record file."""
+BEGUN = re.compile(r"vdlrecords\.([0-9]{10})\.log")
+"""When LogWriter made the file, in seconds; a file that the program named itself does not say it."""
 LARGEST = 1 << 20
 """Bytes of the largest record that can be a scalar; pictures and the like are skipped without being read."""
 MOST_FILES = 10_000
@@ -99,17 +108,22 @@ def read_file(file: BinaryIO, most: int = MOST_POINTS) -> Contents:
     return Contents(scalars, name, problem)
 
 
-def curves(folders: Iterable[str]) -> tuple[list[Curve], list[str]]:
-    """All runs in and below these folders, by name, and what could not be read."""
+def curves(folders: Iterable[str], since: float = -math.inf, until: float = math.inf) -> tuple[list[Curve], list[str]]:
+    """All runs in and below these folders, by name, and what could not be read or is left out."""
     found: list[Curve] = []
     problems: list[str] = []
     left = MOST_POINTS
     for run, files in _runs(folders, problems):
         name = run
         series: dict[str, list[Scalar]] = {}
+        others: dict[str, list[str]] = {}
         for path in files:
             try:
                 with open(path, "rb", opener=_open_file) as file:
+                    why = _of_another(path, os.fstat(file.fileno()).st_mtime, since, until)
+                    if why:
+                        others.setdefault(why, []).append(os.path.basename(path))
+                        continue
                     contents = read_file(file, left)
             except OSError as error:
                 problems.append(f"{path}: {error.strerror}")
@@ -119,6 +133,9 @@ def curves(folders: Iterable[str]) -> tuple[list[Curve], list[str]]:
                 problems.append(f"{path}: {contents.problem}")
             name = contents.display_name or name
             _continue(series, contents.scalars)
+        for why, names in others.items():
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            problems.append(f"{run}: left out {names[0]}{more}: {why}")
         for tag in sorted(series):
             points = series[tag]
             columns = [one.step for one in points], [one.time for one in points], [one.value for one in points]
@@ -133,6 +150,16 @@ def _open_file(path: str, flags: int) -> int:
         return descriptor
     os.close(descriptor)
     raise OSError(errno.EINVAL, "it is no file")
+
+
+def _of_another(path: str, written: float, since: float, until: float) -> str:
+    """Why a file is none of the job that existed between these seconds; empty if it may be."""
+    begun = BEGUN.search(os.path.basename(path))
+    if written < since:
+        return "written before the job was created"
+    if begun and int(begun.group(1)) > until:
+        return "begun after the job had ended"
+    return ""
 
 
 def _continue(series: dict[str, list[Scalar]], newer: list[Scalar]) -> None:
@@ -263,8 +290,10 @@ def _varint(message: bytes, position: int) -> tuple[int, int]:
     raise RecordError("a number does not end")
 
 
-def main(folders: list[str]) -> None:
-    found, problems = curves(folders)
+def main(arguments: list[str]) -> None:
+    bounds = dict(one[2:].split("=", 1) for one in arguments if one.startswith("--"))
+    since, until = float(bounds.get("since", "-inf")), float(bounds.get("until", "inf"))
+    found, problems = curves([one for one in arguments if not one.startswith("--")], since, until)
     for one in found:
         print(json.dumps(one._asdict()))
     for problem in problems:

@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.kube.config import Config
 from paddlecloud.sdk import members, metrics
 from paddlecloud.sdk.core import AsyncClient
-from paddlecloud.sdk.metrics import MetricsError, parse, reader_pod
+from paddlecloud.sdk.metrics import MetricsError, lifetime, parse, reader_pod
 from paddlecloud.sdk.remote import Output
 from paddlecloud.visualdl.folders import FolderError
 
@@ -103,3 +103,21 @@ def test_a_reader_has_the_jobs_image_and_volumes_and_ends_by_itself() -> None:
 def test_records_that_went_with_the_pods_are_refused() -> None:
     with pytest.raises(FolderError, match="the container's own disk"):
         reader_pod(job(), ["/log"])
+
+
+@pytest.mark.parametrize(
+    ("status", "bounds"),
+    [
+        ({}, ["--since=1795000000"]),
+        ({"phase": "Running", "completionTime": "2026-11-18T11:08:00Z"}, ["--since=1795000000"]),
+        (
+            {"phase": "Completed", "completionTime": "2026-11-18T11:08:00Z"},
+            ["--since=1795000000", "--until=1795000080"],
+        ),
+    ],
+)
+def test_files_are_read_that_were_written_during_the_jobs_life(status: dict[str, Any], bounds: list[str]) -> None:
+    """A job that runs again after its end has no end."""
+    body = job()
+    body["metadata"]["creationTimestamp"] = "2026-11-18T11:06:40Z"
+    assert lifetime({**body, "status": status}) == bounds

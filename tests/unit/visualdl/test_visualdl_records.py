@@ -65,6 +65,29 @@ def test_a_restarted_job_goes_on_where_its_newer_file_begins(tmp_path: Path) -> 
     assert values(tmp_path) == [(0, 10.0), (1, 9.0), (2, 8.0), (3, 7.0), (4, 1.0), (5, 1.0), (6, 1.0)]
 
 
+def test_files_of_jobs_before_and_after_are_left_out_and_named(tmp_path: Path) -> None:
+    """Jobs that run in one folder write into the same runs; each has the curves of its own life."""
+    for begun, written, value in (
+        (1795000000, 1795000050, 1.0),
+        (1795000100, 1795000150, 2.0),
+        (1795000200, 1795000250, 3.0),
+    ):
+        file = tmp_path / f"vdlrecords.{begun}.log"
+        file.write_bytes(scalar("loss", 0, value))
+        os.utime(file, (written, written))
+    (tmp_path / "vdlrecords.of-my-own.log").write_bytes(scalar("acc", 0, 4.0))
+    found, problems = curves([str(tmp_path)], since=1795000090, until=1795000160)
+    assert [(one.tag, one.values) for one in found] == [("acc", [4.0]), ("loss", [2.0])]
+    assert problems == [
+        f"{tmp_path}: left out vdlrecords.1795000000.log: written before the job was created",
+        f"{tmp_path}: left out vdlrecords.1795000200.log: begun after the job had ended",
+    ]
+    command = [sys.executable, "-I", "-S", str(records.__file__), "--since=1795000190", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert [json.loads(line).get("values") for line in done.stdout.splitlines()] == [[4.0], [3.0], None]
+    assert "left out vdlrecords.1795000000.log and 1 more: written before" in done.stdout
+
+
 def test_a_damaged_file_is_named_and_the_others_are_read(tmp_path: Path) -> None:
     first = scalar("loss", 0, 1.0)
     (tmp_path / "bad").mkdir()

@@ -23,6 +23,7 @@ from paddlecloud.cli.objects import targets
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import curves, output, table
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.sdk.core import AsyncClient
 from paddlecloud.sdk.metrics import Metrics, MetricsError, read, read_here
@@ -47,16 +48,20 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
-    if bool(args.job) == bool(args.dir):
-        raise UsageError("name a job, or a folder with --dir", next="pdc metrics --help")
+    if args.job and args.dir:
+        raise UsageError(
+            "--dir reads folders of this machine, without a job", next="one of the two; of a job, --logdir FOLDER"
+        )
+    if not (args.job or args.dir):
+        raise UsageError("name a job, or a folder with --dir", next="pdc ps, or pdc metrics --help")
     if args.dir and (args.logdir or args.rank is not None):
         raise UsageError("--logdir and --rank are of a job", next="pdc metrics JOB, or pdc metrics --dir FOLDER")
     found = read_here(args.dir) if args.dir else _of_job(session, args)
-    for problem in found.problems:
-        session.warn(problem)
     chosen = [one for one in found if not args.tag or any(fnmatchcase(one.tag, pattern) for pattern in args.tag)]
     if not chosen:
-        raise _nothing(args, found)
+        raise _nothing(session, args, found)
+    for problem in found.problems:
+        session.warn(problem)
     if fmt.name:
         output.print_report(session, "MetricsReport", {"items": list(map(_record, chosen)), "problems": found.problems})
     else:
@@ -70,17 +75,23 @@ def _of_job(session: Session, args: argparse.Namespace) -> Metrics:
             job = await client.api.get(PADDLEJOBS, name, session.namespace)
             return await read(client, job, args.logdir, rank=args.rank)
 
-    with attempting(f"read the metrics of {args.job}"):
+    hints = {"NotFound": "pdc ps"} if args.rank is not None else None
+    with attempting(f"read the metrics of {args.job}", hints=hints):
         try:
             return asyncio.run(ask(targets.name_in(session.api, args.job, PADDLEJOBS)))
         except MetricsError as error:
             raise InputError(f"no metrics of {args.job}", why=str(error), next="pdc metrics --help") from error
 
 
-def _nothing(args: argparse.Namespace, found: Metrics) -> CliError:
+def _nothing(session: Session, args: argparse.Namespace, found: Metrics) -> CliError:
     if found:
-        known = ", ".join(sorted({one.tag for one in found})[:10])
-        return CliError(f"no tag is like {' or '.join(args.tag)}", why=f"there are {known}", exit_code=NOT_FOUND)
+        for problem in found.problems:
+            session.warn(problem)
+        tags = sorted({one.tag for one in found})
+        why = "; ".join(filter(None, [f"there are {', '.join(tags[:10])}", question(args.tag[0], tags)]))
+        subject = f"--dir {args.dir[0]}" if args.dir else args.job
+        what = f"no tag is like {' or '.join(args.tag)}"
+        return CliError(what, why=why, next=f"pdc metrics {subject}", exit_code=NOT_FOUND)
     where = f"in {', '.join(args.dir)}" if args.dir else f"of {args.job}"
     return CliError(
         f"there are no scalars {where}",
