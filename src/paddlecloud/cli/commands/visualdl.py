@@ -20,12 +20,15 @@ import sys
 from typing import Any
 
 from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
-from paddlecloud.cli.commands.wait import settled_goal, wait_for
-from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.commands.wait import settled_goal
+from paddlecloud.cli.failures import CONFLICT, OK, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
+from paddlecloud.cli.objects.examination import examine
+from paddlecloud.cli.objects.outcome import Outcome
 from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.objects.pods import one_pod
+from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -36,6 +39,8 @@ from paddlecloud.visualdl import board, folders
 from paddlecloud.visualdl.flags import EVERYWHERE, LANGUAGES, PORT, FlagError, Flags
 
 HERE = "127.0.0.1"
+NEWS_SECONDS = 3.0
+"""After which, while it waits, the command asks the pods for what they wait."""
 KINDS: tuple[Resource, ...] = (SERVICES, DEPLOYMENTS)
 
 
@@ -135,7 +140,21 @@ def _found(session: Session, resource: Resource, job: Object) -> Object | None:
 
 
 def _wait(session: Session, place: ObjectRef, timeout: float) -> None:
-    ended = wait_for(session, place, settled_goal(), timeout=timeout)
+    """A Deployment does not say what its pods wait for, such as the download of VisualDL: they are asked."""
+    goal, said, text, left = settled_goal(), "", "the API server has not answered yet", timeout
+    while True:
+        try:
+            ended = until(session.api, place, goal.check, timeout=min(NEWS_SECONDS, left))
+            break
+        except DeadlineError as late:
+            left -= NEWS_SECONDS
+            text = examine(session, late.last)[2].text if late.last else text
+            if left <= 0:
+                ended = Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {text}")
+                break
+            if text != said and not session.args.output:
+                session.note(f"{place.display}: {text}")
+                said = text
     if ended.exit_code != OK:
         raise CliError(
             f"{place.display} does not answer",
@@ -191,6 +210,7 @@ def _announce(session: Session, url: str, service: Object, flags: Flags, *, as_j
 
 def _delete(session: Session, job: Object) -> int:
     """What belongs to the job; nothing to delete is what was wanted."""
+    deleted = 0
     for resource in KINDS:
         found = _found(session, resource, job)
         if found is None or not board.belongs_to(found, job):
@@ -200,4 +220,7 @@ def _delete(session: Session, job: Object) -> int:
             session.api.client.delete(resource, place.name, namespace=place.namespace, propagation="Background")
         )
         session.note(f"{place.display} deleted")
+        deleted += 1
+    if not deleted:
+        session.note(f"{job['metadata']['name']} has no VisualDL")
     return OK

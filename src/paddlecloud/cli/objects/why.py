@@ -326,6 +326,8 @@ class _Judge:
         if (obj.get("spec") or {}).get("unschedulable"):
             return Verdict(WAITING, self._say("cordoned"), "Cordoned")
         ready = outcome.condition(obj, "Ready") or outcome.condition(obj, "Available")
+        if status.get("unavailableReplicas"):
+            return None  # a Deployment that may lack all of its pods is Available without one: they say why
         return Verdict(OK, self._detail(self._say("ready"), outcome.remark(obj)), "Ready") if ready else None
 
     def _failure_of(self, message: str) -> str:

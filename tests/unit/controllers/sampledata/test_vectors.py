@@ -255,3 +255,17 @@ def test_what_is_said_about_a_server_does_not_change_with_every_try() -> None:
     found = cache_server_of({"metadata": meta, "spec": {}, "status": status}, "imagenet", "s")
     assert found is not None
     assert found.trouble == 'CreateContainerError: failed to generate container "…" spec'
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [("", ""), ('image "r": installing juicefs', 'ContainerCreating: image "r": installing juicefs')],
+)
+def test_a_server_whose_image_is_being_built_says_so(message: str, said: str) -> None:
+    waiting = {"reason": "ContainerCreating", **({"message": message} if message else {})}
+    status = {"phase": "Pending", "containerStatuses": [{"state": {"waiting": waiting}}]}
+    owner = {"kind": "StatefulSet", "name": "imagenet-runtime", "uid": "s", "controller": True}
+    meta = {"name": "imagenet-runtime-0", "uid": "u", "ownerReferences": [owner]}
+    found = cache_server_of({"metadata": meta, "spec": {}, "status": status}, "imagenet", "s")
+    assert found is not None
+    assert found.trouble == said

@@ -68,7 +68,9 @@ def _trouble(status: dict[str, Any], conditions: dict[str, Any]) -> str:
     for container in status.get("containerStatuses") or ():
         state = container.get("state") or {}
         stopped = state.get("waiting") or state.get("terminated")
-        if stopped and stopped.get("reason") not in ("ContainerCreating", "PodInitializing"):
+        # With a message even these are worth a sentence: the embedded platform says there what it downloads.
+        quiet = ("ContainerCreating", "PodInitializing") if not (stopped or {}).get("message") else ()
+        if stopped and stopped.get("reason") not in quiet:
             return without_ids(": ".join(str(stopped[key]) for key in ("reason", "message") if stopped.get(key)))
     return ""
 
