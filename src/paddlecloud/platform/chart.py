@@ -31,7 +31,8 @@ def chart() -> Path:
 def controller_accounts() -> list[Object]:
     """ServiceAccounts, ClusterRoles and bindings of this project's controllers.
 
-    What the chart grants in the release's own namespace is left out: nobody is elected here, and no pod is labelled.
+    Of what the chart grants in the release's own namespace only the keys are needed: nobody is elected here, and no
+    pod is labelled.
     """
     rules = _rules()
     made: list[Object] = []
@@ -47,6 +48,15 @@ def controller_accounts() -> list[Object]:
                 "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}],
             },
         ]
+        if keys := [rule for rule in rules[key].get("own", ()) if rule["resources"] == ["secrets"]]:
+            made += [
+                {**_object(f"{_RBAC}/v1", "Role", name, namespace=NAMESPACE), "rules": keys},
+                {
+                    **_object(f"{_RBAC}/v1", "RoleBinding", name, namespace=NAMESPACE),
+                    "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+                    "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}],
+                },
+            ]
     return made
 
 

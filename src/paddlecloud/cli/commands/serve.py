@@ -32,6 +32,7 @@ from paddlecloud.cli.failures import (
 )
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.embedded import data_of, is_embedded
+from paddlecloud.cli.objects.model_store import attempting as naming
 from paddlecloud.cli.objects.outcome import Outcome
 from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.parsing import Parsers, duration, number
@@ -131,8 +132,9 @@ def _check_name(session: Session, model: str) -> None:
     except NotFound:
         found = None  # a cluster without the kind
     if meant is not None and found is not None:
-        version = session.api.do(models.resolve(client, session.namespace, meant))
-        session.api.do(models.get_version(client, session.namespace, meant.model, version))
+        with naming(f"serve {model}", next=f"pdc model ls {meant.model}"):
+            version = session.api.do(models.resolve(client, session.namespace, meant))
+            session.api.do(models.get_version(client, session.namespace, meant.model, version))
         return
     if meant is not None and "@" in model:
         raise InputError(
