@@ -16,8 +16,14 @@ import msgspec
 
 PER_CALLER = 4
 """Requests of one caller that are read and carried out at the same time; its others wait, unread."""
+MOST_WAITING = 64
+"""Of one caller; more are refused. Each holds a connection, and those with a request make no room for others."""
 BODY_MEMORY = 128 * 1024 * 1024
 """Bytes of all bodies that are read, or whose requests are carried out."""
+
+
+class TooManyRequests(Exception):
+    """Of one caller. The text is for it."""
 
 
 class NoRoom(Exception):
@@ -46,6 +52,8 @@ class CallerLimits:
     async def slot(self, name: str) -> AsyncIterator[None]:
         caller = hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()
         slots, users = self._callers.get(caller) or (asyncio.Semaphore(self._per_caller), 0)
+        if users >= self._per_caller + MOST_WAITING:
+            raise TooManyRequests(f"{users} requests of yours have not been answered yet; wait for some of them")
         self._callers[caller] = (slots, users + 1)
         try:
             async with slots:

@@ -8,7 +8,37 @@ import json
 
 import pytest
 
-from paddlecloud.kube.request_limits import PER_CALLER, BodyMemory, CallerLimits, NoRoom, tenant_of
+from paddlecloud.kube.request_limits import (
+    MOST_WAITING,
+    PER_CALLER,
+    BodyMemory,
+    CallerLimits,
+    NoRoom,
+    TooManyRequests,
+    tenant_of,
+)
+
+
+def test_a_caller_with_very_many_requests_is_refused_more_and_others_are_not() -> None:
+    """Where all connections had a request that waits, nobody else would be let in."""
+
+    async def scenario() -> None:
+        limits, go = CallerLimits(), asyncio.Event()
+
+        async def request(name: str) -> None:
+            async with limits.slot(name):
+                await go.wait()
+
+        tasks = [asyncio.ensure_future(request("a")) for _ in range(PER_CALLER + MOST_WAITING)]
+        await asyncio.sleep(0)
+        with pytest.raises(TooManyRequests, match="have not been answered yet"):
+            await request("a")
+        other = asyncio.ensure_future(request("b"))
+        go.set()
+        await asyncio.gather(*tasks, other)
+        await request("a")
+
+    asyncio.run(scenario())
 
 
 def test_a_caller_waits_for_its_own_requests_alone_and_nothing_is_kept() -> None:

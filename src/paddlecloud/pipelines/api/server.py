@@ -28,7 +28,14 @@ from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
-from paddlecloud.kube.request_limits import BodyMemory, BodyReservation, CallerLimits, NoRoom, tenant_of
+from paddlecloud.kube.request_limits import (
+    BodyMemory,
+    BodyReservation,
+    CallerLimits,
+    NoRoom,
+    TooManyRequests,
+    tenant_of,
+)
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
@@ -115,6 +122,8 @@ class PipelinesServer:
                     return Reply(200, await handler(caller, asked))
         except RequestRefused as error:
             return refusal(error.status, error.message)
+        except TooManyRequests as error:
+            return refusal(429, str(error))
         except NoRoom as error:
             return refusal(503, str(error))
         except ApiError as error:
