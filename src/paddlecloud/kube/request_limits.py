@@ -69,28 +69,42 @@ class CallerLimits:
 class BodyReservation:
     """What the body of one request holds of the memory."""
 
-    def __init__(self, memory: BodyMemory) -> None:
-        self._memory = memory
+    def __init__(self, memory: BodyMemory, tenant: str) -> None:
+        self._memory, self._tenant = memory, tenant
         self._held = 0
 
     def grow(self, size: int) -> None:
-        if size > self._memory.left:
+        if size > self._memory.left_for(self._tenant):
             raise NoRoom("the server has no room for more bodies at this moment; try again")
-        self._memory.left -= size
+        self._memory.hold(self._tenant, size)
         self._held += size
 
     def release(self) -> None:
-        self._memory.left += self._held
+        self._memory.hold(self._tenant, -self._held)
         self._held = 0
 
 
 class BodyMemory:
+    """One tenant has half of it: otherwise a few large bodies that come slowly would have all others refused."""
+
     def __init__(self, size: int = BODY_MEMORY) -> None:
         self.left = size
+        self._share = size // 2
+        self._held: dict[str, int] = {}
+
+    def left_for(self, tenant: str) -> int:
+        return min(self.left, self._share - self._held.get(tenant, 0))
+
+    def hold(self, tenant: str, size: int) -> None:
+        """Less, where the size is negative."""
+        self.left -= size
+        now = self._held.pop(tenant, 0) + size
+        if now:
+            self._held[tenant] = now
 
     @contextmanager
-    def reservation(self) -> Iterator[BodyReservation]:
-        held = BodyReservation(self)
+    def reservation(self, tenant: str) -> Iterator[BodyReservation]:
+        held = BodyReservation(self, tenant)
         try:
             yield held
         finally:

@@ -11,7 +11,11 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from aiohttp import web
+
 READ_TIMEOUT = 60.0
+SMALL = 64 * 1024
+"""Answers that connections hold anyway: they are not counted."""
 
 
 class Unread:
@@ -36,3 +40,11 @@ class Unread:
         finally:
             timer.cancel()
             self._sizes.pop(transport, None)
+
+    async def send(self, request: web.Request, answer: web.StreamResponse) -> None:
+        """Write an answer that is in memory as a whole, if it is large; aiohttp writes the others when it gets them."""
+        body = answer.body if isinstance(answer, web.Response) else None
+        if isinstance(body, bytes) and len(body) > SMALL and request.transport is not None:
+            with self.answer(request.transport, len(body)):
+                await answer.prepare(request)
+                await answer.write_eof()

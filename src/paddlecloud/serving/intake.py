@@ -81,11 +81,7 @@ class Intake:
 
     async def send(self, request: web.Request, answer: web.Response) -> None:
         """Write an answer. A large one counts until its client has read it; one that is not read is given up."""
-        size = len(answer.body) if isinstance(answer.body, bytes) else 0
-        if size > SMALL and request.transport is not None:
-            with self._unread.answer(request.transport, size):
-                await answer.prepare(request)
-                await answer.write_eof()
+        await self._unread.send(request, answer)
 
     @contextmanager
     def message(self, raw: bytes) -> Iterator[None]:

@@ -66,12 +66,15 @@ def test_a_caller_waits_for_its_own_requests_alone_and_nothing_is_kept() -> None
 
 def test_bodies_share_one_memory_and_release_it() -> None:
     memory = BodyMemory(10)
-    with memory.reservation() as first, memory.reservation() as second:
-        first.grow(6)
+    with memory.reservation("a") as first, memory.reservation("a") as second, memory.reservation("b") as other:
+        first.grow(3)
         with pytest.raises(NoRoom, match="try again"):
-            second.grow(5)
-        second.grow(4)
-    assert memory.left == 10
+            second.grow(3)  # a tenant has half
+        second.grow(2)
+        other.grow(5)
+        with memory.reservation("c") as third, pytest.raises(NoRoom):
+            third.grow(1)
+    assert (memory.left, memory.left_for("a")) == (10, 5)
 
 
 def token(claims: object) -> str:

@@ -25,6 +25,7 @@ from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
 from paddlecloud.kube.request_limits import BodyMemory, CallerLimits
+from paddlecloud.kube.unread import READ_TIMEOUT, Unread
 from paddlecloud.modelhub import catalogue, layout
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import UnknownVersion
@@ -41,6 +42,8 @@ log = logging.getLogger(__name__)
 READS_PER_TENANT, READS = 16, 64
 WRITES_PER_TENANT = WRITERS // 2
 READY_SECONDS = 5.0
+MOST_UNREAD, UNREAD_SECONDS = 256 << 20, READ_TIMEOUT
+"""Bytes of long answers, such as lists of files, that clients have yet to read, and the time of each."""
 MAX_LINE = 16 * 1024
 
 
@@ -74,6 +77,7 @@ class HubServer:
         self._reading, self._writing = asyncio.Semaphore(READS), asyncio.Semaphore(WRITERS)
         self._readers, self._writers = CallerLimits(READS_PER_TENANT), CallerLimits(WRITES_PER_TENANT)
         self._bodies = BodyMemory()
+        self._unread = Unread(MOST_UNREAD, UNREAD_SECONDS)
         self._ready: tuple[float, str] = (0.0, "")
         self._registry = Registry()
         self._requests = self._registry.counter(
@@ -145,6 +149,7 @@ class HubServer:
             response = _refused(request, error)
         self._requests.inc(route, str(response.status))
         self._seconds.observe(self._clock.monotonic() - began, route)
+        await self._unread.send(request, response)
         return response
 
     async def _asked(self, request: web.Request, caller: HubCaller, verb: str) -> Asked:
@@ -194,7 +199,7 @@ class HubServer:
 
     async def _create(self, request: web.Request, asked: Asked) -> web.StreamResponse:
         client = self._authoriser.client(asked.caller)
-        with self._bodies.reservation() as reserved:
+        with self._bodies.reservation(asked.caller.tenant) as reserved:
             return await self._uploads.create(request, reserved, client, asked.namespace, asked.model)
 
     async def _delete(self, request: web.Request, asked: Asked) -> web.StreamResponse:

@@ -36,6 +36,7 @@ from paddlecloud.kube.request_limits import (
     TooManyRequests,
     tenant_of,
 )
+from paddlecloud.kube.unread import READ_TIMEOUT, Unread
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
@@ -50,6 +51,8 @@ MAX_BODY = 2 * MAX_BYTES
 BODY_SECONDS = 60.0
 AT_ONCE = 16
 """Requests that are carried out at the same time: each may hold a body and a workflow in memory."""
+MOST_UNREAD, UNREAD_SECONDS = 128 << 20, READ_TIMEOUT
+"""Bytes of long answers that clients have yet to read, and the time of each."""
 MAX_VALUES = 1_000_000
 """In the JSON of a body: in memory they take many times the space."""
 MAX_QUERY = 64 * 1024
@@ -70,6 +73,7 @@ class PipelinesServer:
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._callers = CallerLimits()
         self._bodies = BodyMemory()
+        self._unread = Unread(MOST_UNREAD, UNREAD_SECONDS)
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -96,9 +100,11 @@ class PipelinesServer:
     async def _handle(self, request: web.Request) -> web.Response:
         reply = await self._answer(request)
         headers = {"WWW-Authenticate": "Bearer"} if reply.status == 401 else None
-        return web.Response(
+        response = web.Response(
             body=msgspec.json.encode(reply.body), status=reply.status, content_type="application/json", headers=headers
         )
+        await self._unread.send(request, response)
+        return response
 
     async def _answer(self, request: web.Request) -> Reply:
         # A client that was given http://host/pipeline, or the API server's proxy as its host, sends this in front.
@@ -116,7 +122,7 @@ class PipelinesServer:
                 await held.enter_async_context(self._callers.slot(token))
                 await caller.client.raw("GET", "/version")  # 401 for a token that nobody gave out
                 await held.enter_async_context(self._callers.slot(tenant_of(token)))
-                reserved = held.enter_context(self._bodies.reservation())
+                reserved = held.enter_context(self._bodies.reservation(tenant_of(token)))
                 asked = await _read_in_time(request, parts, reserved)
                 async with self._slots:
                     return Reply(200, await handler(caller, asked))

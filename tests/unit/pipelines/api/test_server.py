@@ -59,6 +59,24 @@ async def test_a_body_that_does_not_come_is_refused(url: str, monkeypatch: pytes
     held.set()
 
 
+async def test_a_long_answer_that_is_not_read_in_its_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def long(caller: Caller, request: Request) -> Any:
+        return {"text": "x" * (32 << 20)}
+
+    monkeypatch.setattr(server, "ROUTES", routing.compiled("/apis/x", [("GET", "/long", long)]))
+    monkeypatch.setattr(server, "UNREAD_SECONDS", 0.0)
+    served = server.PipelinesServer(Config("http://127.0.0.1:1"))
+    monkeypatch.setattr(served, "_caller", lambda _: Caller(Client(Wire()), "kubeflow", str, str))
+    port = await served.start("127.0.0.1", 0)
+    try:
+        async with aiohttp.ClientSession() as session:
+            with pytest.raises(aiohttp.ClientError):
+                async with session.get(f"http://127.0.0.1:{port}/apis/x/long", headers=HEADERS) as answer:
+                    await answer.read()
+    finally:
+        await served.stop()
+
+
 async def test_requests_without_a_body_have_the_limit_of_their_tenant_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who may ask for tokens of an account may have any number of them."""
     begun, go = [], asyncio.Event()
