@@ -13,7 +13,7 @@ import pytest
 from .harness import cgroups, network, preflight
 from .harness.cluster import Options
 from .harness.errors import HarnessError, with_log
-from .harness.layout import Layout, Node
+from .harness.layout import CGROUP, Layout, Node
 from .harness.machine import fuse_connections
 
 SAY: Callable[[str], None] = lambda line: None  # noqa: E731
@@ -33,24 +33,24 @@ def test_a_hybrid_host_gets_the_nodes_cgroup_in_every_tree_and_loses_it_in_every
         "controllers are those of version 1, and a group with processes may not pass any on"
     )
     made = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert made == [f"{tree}/paddlecloud-cluster/node2" for tree in trees]
+    assert made == [f"{tree}/{CGROUP}/node2" for tree in trees]
     cgroups.make(Node(3), tmp_path)
     (tmp_path / "cpu" / Node(2).cgroup / "kubepods" / "pod1").mkdir(parents=True)
     cgroups.remove(tmp_path, below=Node(2).cgroup)
     left = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*/*"))
-    assert left == [f"{tree}/paddlecloud-cluster/node3" for tree in trees]
+    assert left == [f"{tree}/{CGROUP}/node3" for tree in trees]
     cgroups.remove(tmp_path)
-    assert not list(tmp_path.glob("*/paddlecloud-cluster"))
+    assert not list(tmp_path.glob(f"*/{CGROUP}"))
 
 
 def test_version_2_passes_its_controllers_down(tmp_path: Path) -> None:
-    for group in (tmp_path, tmp_path / "paddlecloud-cluster"):
+    for group in (tmp_path, tmp_path / CGROUP):
         group.mkdir(exist_ok=True)
         (group / "cgroup.controllers").write_text("cpu memory\n")
         (group / "cgroup.subtree_control").touch()
     cgroups.make(Node(1), tmp_path)
-    assert (tmp_path / "paddlecloud-cluster" / "node1").is_dir()
-    assert (tmp_path / "paddlecloud-cluster" / "cgroup.subtree_control").read_text() == "+cpu +memory"
+    assert (tmp_path / CGROUP / "node1").is_dir()
+    assert (tmp_path / CGROUP / "cgroup.subtree_control").read_text() == "+cpu +memory"
 
 
 def test_every_machine_knows_the_way_to_every_pod_but_its_own() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube import errors
-from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, Resource
+from paddlecloud.kube.resource import CONFIGMAPS, PODS, SECRETS, SERVICES, Resource
 
 from .world import ScratchNamespace, a, sleeping_pod
 
@@ -72,6 +72,20 @@ def test_scale(here: ScratchNamespace, widgets: Resource) -> None:
     shown = here.patch(widgets, "w", {"spec": {"replicas": 5}}, subresource="scale", dry_run=True)
     assert shown["spec"]["replicas"] == 5
     assert here.get(widgets, "w") == made
+
+
+@pytest.mark.parametrize("resource", [PODS, SERVICES])
+def test_a_request_to_a_pod_cannot_be_tried(here: ScratchNamespace, resource: Resource) -> None:
+    answer = here.api.send("POST", f"{here.path(resource, 'absent')}/proxy", {}, query={"dryRun": "All"})
+    assert answer.status == 400
+
+
+def test_the_status_of_an_absent_service_is_refused_for_the_spec_that_it_would_be_made_of(
+    here: ScratchNamespace,
+) -> None:
+    path = here.path(SERVICES, "s", "status")
+    assert here.api.send("PUT", path, a(SERVICES, "s"), query={"dryRun": "All"}).status == 422
+    assert not here.exists(SERVICES, "s")
 
 
 def test_delete(here: ScratchNamespace) -> None:

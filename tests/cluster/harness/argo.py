@@ -145,11 +145,11 @@ def _start_object_store(site: Site) -> None:
     (folder / "s3.json").write_text(seaweedfs.identities(dict([KEYS])))
     program = wheels.program(site.layout.cache, _SEAWEEDFS, "weed")
     machine.start("weed", seaweedfs.server(str(program), folder, CONTROL_ADDRESS, _PORTS), own_files=False)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180
     while not _made_buckets():
         if time.monotonic() > deadline:
             log = site.layout.log(CONTROL, "weed")
-            raise HarnessError(with_log("the object store does not answer after 60 s", log), reason="NotReady")
+            raise HarnessError(with_log("the object store does not answer after 180 s", log), reason="NotReady")
         time.sleep(0.2)
 
 

@@ -249,7 +249,8 @@ class Api:
         if not obj.get("metadata", {}).get("name"):
             raise errors.BadRequest("name must be provided")
         check_name(obj["metadata"], info.name)
-        if not info.subresource and self.verbs.created_by_update(kind, info.namespace, info.name):
+        # The status of a Service is written by the strategy of the Service, which creates as well.
+        if info.subresource in ("", "status") and self.verbs.created_by_update(kind, info.namespace, info.name):
             self._authorise(request.user, info._replace(verb="create"))
             created = await self.verbs.create(kind, obj, namespace=info.namespace, options=options)
             return self._shown(request, kind, created, options, status=201)

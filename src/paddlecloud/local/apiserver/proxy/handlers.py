@@ -45,11 +45,13 @@ class _Proxy:
         self._rng = rng
 
     async def to_pod(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
+        _refuse_dry_run(request)
         target = parse_target(info.name, "pod")
         pod = self._verbs.get(kind, info.namespace, target.name).object
         return await self._pass_on(request, info, target, backend_of_pod(pod, target))
 
     async def to_service(self, request: Request, info: RequestInfo, kind: KindInfo) -> Response:
+        _refuse_dry_run(request)
         target = parse_target(info.name, "service")
         service = self._verbs.get(kind, info.namespace, target.name).object
         backend = backend_of_service(service, self._get("endpoints", info.namespace, target.name), target, self._rng)
@@ -91,3 +93,9 @@ class _Proxy:
             return self._verbs.get(kind, namespace, name).object
         except errors.NotFound:
             return None
+
+
+def _refuse_dry_run(request: Request) -> None:
+    """Nobody knows what a pod does with a request: as ConnectResource of apiserver/pkg/endpoints/handlers/rest.go."""
+    if "dryRun" in request.query:
+        raise errors.BadRequest("dryRun is not supported")
