@@ -155,6 +155,8 @@ MISSPELT = [
     ("top ndoes", USAGE, 'did you mean "nodes"?'),
     ("model psuh ocr net.onnx", USAGE, 'did you mean "push"?'),
     ("model dfif ocr:1 ocr:2", USAGE, 'did you mean "diff"?'),
+    ("model convrt ocr:1 --to onnx", USAGE, 'did you mean "convert"?'),
+    ("model convert ocr:1 --to onxx", USAGE, "say which form"),
     ("trace modle/ocr:1", NOT_FOUND, 'did you mean "model"?'),
     ("trace pdj/slwo", NOT_FOUND, "no version of a model recorded one"),
     ("metrics slwo", NOT_FOUND, JOB),

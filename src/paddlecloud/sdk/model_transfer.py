@@ -54,7 +54,7 @@ def silent(count: int) -> None:
 
 
 async def push(
-    place: Place, name: str, path: Path, facts: Facts, *, alias: str = "", reason: str = "",
+    place: Place, name: str, path: Path, facts: Facts, *, alias: str = "", reason: str = "", latest: bool = True,
     reading: Progress = silent, progress: Callable[[int], Progress] = lambda total: silent,
 ) -> Pushed:  # fmt: skip
     """`NAME` or `NAME:VERSION`. `progress` is called with the number of bytes and gives what counts them."""
@@ -72,7 +72,7 @@ async def push(
         known = await models.versions(place.client, place.namespace, model)
         taken = {str(obj["spec"]["version"]) for obj in known}
         done = await place.run(lambda: push_next(place.store, place.namespace, model, local, facts, taken, count))
-    await models.register(place.client, done.manifest, store=place.address)
+    await models.register(place.client, done.manifest, store=place.address, latest=latest)
     if alias:
         await models.move_alias(
             place.client, place.namespace, model, alias, done.manifest.version,

@@ -79,8 +79,9 @@ async def get_version(client: Client, namespace: str, model: str, version: str) 
     return found
 
 
-async def register(client: Client, manifest: Manifest, *, store: str = "") -> Object:
-    """Make a stored version visible, and the alias latest point to it unless a later one was pushed meanwhile."""
+async def register(client: Client, manifest: Manifest, *, store: str = "", latest: bool = True) -> Object:
+    """Make a stored version visible, and the alias latest point to it unless a later one was pushed meanwhile, or it
+    is not meant to be the latest: one that was made from another version."""
     namespace = manifest.namespace
     owner = await _ensure_model(client, namespace, manifest.model)
     obj: Object = {
@@ -103,7 +104,8 @@ async def register(client: Client, manifest: Manifest, *, store: str = "") -> Ob
                 f"{manifest.model}:{manifest.version} is registered with other files, in the store "
                 f"{found['spec'].get('store') or 'of the platform'}; push it as another version"
             ) from None
-    await _move_latest(client, manifest)
+    if latest:
+        await _move_latest(client, manifest)
     return found
 
 

@@ -5,6 +5,7 @@
   pdc model ls [NAME]                      models, or the versions of one
   pdc model show NAME[:VERSION|@ALIAS]     its digest and origin, and who moved its aliases when and why
   pdc model diff NAME:VERSION NAME:VERSION   files, metrics and origin that differ
+  pdc model convert NAME[:VERSION|@ALIAS] --to onnx   made by a pod, checked, and stored as VERSION-onnx
   pdc model tag NAME:VERSION ALIAS --reason TEXT   point an alias, such as production, to a version
   pdc model rm NAME[:VERSION]              a version, or a model with all of them; not while an alias names it
   pdc model verify [NAME[:VERSION|@ALIAS]] read every byte in the store and compare it
@@ -38,6 +39,8 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--framework", default="", metavar="NAME", help="push: default: by the names of the files")
     parser.add_argument("--alias", default="", metavar="ALIAS", help="push: point this alias to the new version")
     parser.add_argument("--reason", default="", metavar="TEXT", help="tag, push --alias: why the alias moves")
+    parser.add_argument("--to", default="", metavar="FORM", help="convert: onnx, serving, or paddle (from serving)")
+    parser.add_argument("--image", default="", metavar="IMAGE", help="convert: what the pod runs in")
     parser.add_argument("--force", action="store_true", help="rm NAME: although aliases point to its versions")
     parser.add_argument(
         "--grace", type=duration, default=24 * 3600.0, metavar="DURATION",
@@ -64,6 +67,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
         from paddlecloud.cli.commands import model_files
 
         return getattr(model_files, args.action)(session, args)  # type: ignore[no-any-return]
+    if args.action == "convert":
+        from paddlecloud.cli.commands import model_convert
+
+        return model_convert.convert(session, args)
     from paddlecloud.cli.commands import model_objects
 
     return getattr(model_objects, args.action)(session, args)  # type: ignore[no-any-return]
@@ -75,6 +82,7 @@ ACTIONS = {
     "ls": (0, 1, "at most the name of a model"),
     "show": (1, 1, "NAME[:VERSION|@ALIAS]"),
     "diff": (2, 2, "two versions, the earlier one first"),
+    "convert": (1, 1, "NAME[:VERSION|@ALIAS]"),
     "tag": (2, 2, "NAME:VERSION and an alias"),
     "rm": (1, 1, "NAME[:VERSION]"),
     "verify": (0, 1, "at most one NAME[:VERSION|@ALIAS]"),
@@ -89,6 +97,8 @@ FLAGS = {
     "framework": ("push",),
     "alias": ("push",),
     "reason": ("tag", "push"),
+    "to": ("convert",),
+    "image": ("convert",),
     "force": ("rm",),
     "nobody_pushes": ("gc",),
     "dry_run": ("gc",),
