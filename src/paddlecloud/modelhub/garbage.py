@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from paddlecloud.modelhub import catalogue, layout
 from paddlecloud.modelhub.errors import Refused
@@ -23,6 +24,8 @@ SHORTEST_GRACE = 3600.0
 
 Place = tuple[str, str]
 """Digest and copy."""
+Fate = Literal["kept", "removed", "marked", "young"]
+"""What a run does with a copy, under the names that `Collected` counts it by."""
 
 
 @dataclass
@@ -54,7 +57,11 @@ def collect(store: Store, *, grace: float = GRACE, nobody_pushes: bool = False, 
     done = Collected()
     named = set(_named(store, done))  # after the marks were listed
     for place, entry in copies.items():
-        _judge(store, place, entry, marks.get(place), named, now - grace, done, nobody_pushes, dry_run)
+        mark = marks.get(place)
+        fate = _fate(entry, mark, named=place in named, oldest=now - grace, at_once=nobody_pushes)
+        _count(done, fate, entry.size)
+        if not dry_run:
+            _carry_out(store, place, fate, is_marked=mark is not None)
     if not dry_run:
         for place in marks.keys() - (copies.keys() - named):  # of copies that are gone, or are named after all
             store.delete(layout.mark(*place))
@@ -63,31 +70,33 @@ def collect(store: Store, *, grace: float = GRACE, nobody_pushes: bool = False, 
     return done
 
 
-def _judge(
-    store: Store,
-    place: Place,
-    entry: Entry,
-    mark: Entry | None,
-    named: set[Place],
-    oldest: float,
-    done: Collected,
-    at_once: bool,
-    dry_run: bool,
-) -> None:
-    if place in named:
+def _fate(copy: Entry, mark: Entry | None, *, named: bool, oldest: float, at_once: bool) -> Fate:
+    """What becomes of a copy. Pure; `oldest` is when the grace time began."""
+    if named:
+        return "kept"
+    if at_once or (mark is not None and mark.mtime <= oldest):
+        return "removed"
+    return "marked" if mark is not None or copy.mtime <= oldest else "young"
+
+
+def _carry_out(store: Store, place: Place, fate: Fate, *, is_marked: bool) -> None:
+    if fate == "removed":
+        store.delete(layout.blob(*place))  # the mark is removed after it: a copy without a mark can be used
+        store.delete(layout.mark(*place))
+    elif fate == "marked" and not is_marked:
+        store.create(layout.mark(*place), b"")
+
+
+def _count(done: Collected, fate: Fate, size: int) -> None:
+    if fate == "kept":
         done.kept += 1
-        done.kept_bytes += entry.size
-    elif at_once or (mark is not None and mark.mtime <= oldest):
-        if not dry_run:
-            store.delete(layout.blob(*place))  # the mark is removed after it: a copy without a mark can be used
-            store.delete(layout.mark(*place))
+        done.kept_bytes += size
+    elif fate == "removed":
         done.removed += 1
-        done.removed_bytes += entry.size
-    elif mark is not None or entry.mtime <= oldest:
-        if mark is None and not dry_run:
-            store.create(layout.mark(*place), b"")
+        done.removed_bytes += size
+    elif fate == "marked":
         done.marked += 1
-        done.marked_bytes += entry.size
+        done.marked_bytes += size
     else:
         done.young += 1
 
