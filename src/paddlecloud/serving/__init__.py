@@ -3,6 +3,6 @@
     python -m paddlecloud.serving --model ./model_dir --port 8080
 
 It serves the Open Inference Protocol (`v2`, `grpc_service`) and the shapes that clients of Paddle Serving know
-(`paddle_shapes`). It runs inside pods and knows nothing of Kubernetes: scaling, traffic and roll-outs are the
+(`paddle_serving`). It runs inside pods and knows nothing of Kubernetes: scaling, traffic and roll-outs are the
 PaddleService's business. Needs the extra `paddlecloud[serving]`, and Paddle where the model is Paddle's.
 """

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from paddlecloud import __version__
 from paddlecloud.kube.metrics import CONTENT_TYPE
-from paddlecloud.serving import paddle_shapes, triton, v2
+from paddlecloud.serving import paddle_serving, triton, v2
 from paddlecloud.serving.errors import ModelError, Overloaded, ServingError
 from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
@@ -111,17 +111,17 @@ class _Routes:
         intake = self._intake
         with self._slot.using(request.match_info["name"]) as model:
             async with intake.body(request) as raw:
-                asked = await intake.decode(len(raw), paddle_shapes.read_prediction, model, raw, intake.largest_json)
-                write = partial(paddle_shapes.write_prediction, asked)
+                asked = await intake.decode(len(raw), paddle_serving.read_prediction, model, raw, intake.largest_json)
+                write = partial(paddle_serving.write_prediction, asked)
                 return _body(await model.predict(asked.entries, fetch=asked.fetch, write=write))
 
     async def general(self, request: web.Request) -> web.Response:
         intake = self._intake
         with self._slot.using() as model:
             async with intake.body(request) as raw:
-                asked = await intake.decode(len(raw), paddle_shapes.read_general, model, raw, intake.largest_json)
+                asked = await intake.decode(len(raw), paddle_serving.read_general, model, raw, intake.largest_json)
                 outputs = await model.infer(asked.feeds, fetch=asked.fetch)
-                return _body(await intake.decode(_size(outputs), paddle_shapes.write_general, model, asked, outputs))
+                return _body(await intake.decode(_size(outputs), paddle_serving.write_general, model, asked, outputs))
 
     async def index(self, request: web.Request) -> web.Response:
         model = self._slot.model()

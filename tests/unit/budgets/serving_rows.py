@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.serving import grpc_service, literals, onnx_files, paddle_shapes, remote, v2
+from paddlecloud.serving import grpc_service, literals, onnx_files, paddle_serving, remote, v2
 from paddlecloud.serving.grpc_messages import message
 from paddlecloud.serving.tensors import TensorSpec, from_bytes, from_json
 from unit.budgets.inputs import JSON, Row, field, nested, of, times, varint
@@ -58,8 +58,8 @@ PREDICTIONS: dict[str, Callable[[int], bytes]] = {
 
 def serving() -> Iterator[Row]:
     read = {
-        "serving: POST /{name}/prediction": paddle_shapes.read_prediction,
-        "serving: POST /GeneralModelService/inference": paddle_shapes.read_general,
+        "serving: POST /{name}/prediction": paddle_serving.read_prediction,
+        "serving: POST /GeneralModelService/inference": paddle_serving.read_general,
         "serving: POST /v2/models/{name}/infer": lambda model, raw, largest: v2.read(model, raw, None, largest),
     }
     for place, function in read.items():
@@ -95,7 +95,7 @@ def serving() -> Iterator[Row]:
 
 
 def read_prediction(raw: bytes) -> None:
-    paddle_shapes.read_prediction(MODEL, raw, ENOUGH)
+    paddle_serving.read_prediction(MODEL, raw, ENOUGH)
 
 
 def onnx_check(data: bytes) -> None:
