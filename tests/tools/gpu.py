@@ -69,7 +69,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from paddlecloud.serving import artifact, runners
+from paddlecloud.serving import model_folder, runners
 
 size, rows = 4096, 512
 weights = np.random.default_rng(0).standard_normal((size, size)).astype("float32")
@@ -83,7 +83,7 @@ graph = helper.make_graph(
 folder = Path(tempfile.mkdtemp())
 model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 onnx.save(model, str(folder / "model.onnx"))
-runner = runners.load(artifact.find(folder), threads=1)
+runner = runners.load(model_folder.find(folder), threads=1)
 x = np.random.default_rng(1).standard_normal((rows, size)).astype("float32")
 runner.run({"x": x})
 began = time.perf_counter()

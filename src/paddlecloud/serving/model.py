@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from paddlecloud.serving import agreement, processing, runners
-from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import BadInput, ModelError
 from paddlecloud.serving.metrics import Metrics
+from paddlecloud.serving.model_folder import ModelFiles
 from paddlecloud.serving.statistics import Statistics
 from paddlecloud.serving.tensors import Feeds, TensorSpec
 
@@ -37,7 +37,7 @@ class Resources:
 class Model:
     def __init__(
         self,
-        artifact: Artifact,
+        files: ModelFiles,
         clones: list[runners.Runner],
         processor: Any,
         *,
@@ -45,27 +45,27 @@ class Model:
         stages: dict[str, float],
         remark: str = "",
     ) -> None:
-        self.artifact = artifact
+        self.files = files
         self.remark = remark
         """Why the Paddle model answers and not its ONNX export, or that the GPU lies idle; empty otherwise."""
-        self.name = artifact.settings.name
-        self.version = artifact.version
+        self.name = files.settings.name
+        self.version = files.version
         self.platform = clones[0].platform
         self.device = clones[0].device
         self.workers = len(clones)
-        self.inputs = _renamed(clones[0].inputs, artifact.settings.inputs)
-        self.outputs = _renamed(clones[0].outputs, artifact.settings.outputs)
+        self.inputs = _renamed(clones[0].inputs, files.settings.inputs)
+        self.outputs = _renamed(clones[0].outputs, files.settings.outputs)
         self.processor = processor
         self.stages = stages
-        self._inner = artifact.settings.inputs
-        self._outer = {inner: client for client, inner in artifact.settings.outputs.items()}
+        self._inner = files.settings.inputs
+        self._outer = {inner: client for client, inner in files.settings.outputs.items()}
         self._preparing = ThreadPoolExecutor(PREPARING, thread_name_prefix="prepare")
         self._users = 0
         self._unused = asyncio.Event()
         self._unused.set()
         self._batches = Batcher(
             [clone.run for clone in clones],
-            artifact.settings.batch,
+            files.settings.batch,
             observe=lambda rows: metrics.batch_rows.observe(rows, self.name),
         )
 
@@ -135,46 +135,46 @@ class Model:
         self._preparing.shutdown(wait=False)
 
 
-async def load(artifact: Artifact, resources: Resources, *, metrics: Metrics, own_code: bool = True) -> Model:
+async def load(files: ModelFiles, resources: Resources, *, metrics: Metrics, own_code: bool = True) -> Model:
     """A model ready to answer at full speed: loaded and, unless its settings say no, warmed up by one run."""
     stages: dict[str, float] = {}
     began = time.monotonic()
-    await asyncio.to_thread(runners.import_engine, artifact)
+    await asyncio.to_thread(runners.import_engine, files)
     stages["import"] = time.monotonic() - began
     began = time.monotonic()
-    artifact, first, remark = await asyncio.to_thread(_trusted, artifact, threads=resources.threads)
+    files, first, remark = await asyncio.to_thread(_trusted, files, threads=resources.threads)
     for what, names, specs in (
-        ("input", artifact.settings.inputs, first.inputs),
-        ("output", artifact.settings.outputs, first.outputs),
+        ("input", files.settings.inputs, first.inputs),
+        ("output", files.settings.outputs, first.outputs),
     ):
         unknown = sorted(set(names.values()) - {spec.name for spec in specs})
         if unknown:
             known = ", ".join(spec.name for spec in specs)
             raise ModelError(f"serving.yaml renames the {what} {unknown[0]!r}, which the model does not have ({known})")
-    processor = processing.load(artifact.folder, artifact.settings.processor, allowed=own_code)
+    processor = processing.load(files.folder, files.settings.processor, allowed=own_code)
     clones = [first, *(first.clone() for _ in range(resources.workers - 1))]
     stages["load"] = time.monotonic() - began
-    if artifact.settings.warm_up:
+    if files.settings.warm_up:
         began = time.monotonic()
         for clone in clones:
             await asyncio.to_thread(_warm_up, clone)
         stages["warmUp"] = time.monotonic() - began
     remark = "; ".join(filter(None, (remark, runners.idle_gpu(first))))
-    return Model(artifact, clones, processor, metrics=metrics, stages=stages, remark=remark)
+    return Model(files, clones, processor, metrics=metrics, stages=stages, remark=remark)
 
 
-def _trusted(artifact: Artifact, *, threads: int) -> tuple[Artifact, runners.Runner, str]:
+def _trusted(files: ModelFiles, *, threads: int) -> tuple[ModelFiles, runners.Runner, str]:
     """The runner to serve with: an ONNX export only if it answers as the Paddle model beside it does."""
-    found = runners.load(artifact, threads=threads)
-    if artifact.original is None:
-        return artifact, found, ""
-    program, params = artifact.original
-    paddle = replace(artifact, program=program, params=params, original=None)
+    found = runners.load(files, threads=threads)
+    if files.original is None:
+        return files, found, ""
+    program, params = files.original
+    paddle = replace(files, program=program, params=params, original=None)
     runners.import_engine(paddle)
     original = runners.load(paddle, threads=threads)
     if not (why := agreement.difference(original, found)):
-        return artifact, found, ""
-    return paddle, original, f"{artifact.program.name} is not served, {program.name} is: {why}"
+        return files, found, ""
+    return paddle, original, f"{files.program.name} is not served, {program.name} is: {why}"
 
 
 def _warm_up(runner: runners.Runner) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from paddlecloud.serving import onnx_files, paddle_program
-from paddlecloud.serving.artifact import Artifact
 from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.model_folder import ModelFiles
 from paddlecloud.serving.tensors import NAMES, Feeds, TensorSpec
 
 
@@ -29,41 +29,41 @@ class Runner(Protocol):
     def clone(self) -> Runner: ...
 
 
-def import_engine(artifact: Artifact) -> None:
+def import_engine(files: ModelFiles) -> None:
     """Apart from `load`, because it is most of a cold start and free in a process forked from a warm parent."""
-    module, package = ("onnxruntime", "onnxruntime") if artifact.onnx else ("paddle.inference", "paddlepaddle")
+    module, package = ("onnxruntime", "onnxruntime") if files.onnx else ("paddle.inference", "paddlepaddle")
     try:
         importlib.import_module(module)
     except ImportError as error:
-        raise ModelError(f"{artifact.program.name} needs {package}, which is not installed here ({error})") from error
+        raise ModelError(f"{files.program.name} needs {package}, which is not installed here ({error})") from error
 
 
-def load(artifact: Artifact, *, threads: int) -> Runner:
+def load(files: ModelFiles, *, threads: int) -> Runner:
     """A runner for the model, on a GPU where the pod was given one; `ModelError` if it cannot be loaded."""
-    _check_memory(artifact)
+    _check_memory(files)
     try:
-        return OnnxRunner(artifact, threads=threads) if artifact.onnx else PaddleRunner(artifact, threads=threads)
+        return OnnxRunner(files, threads=threads) if files.onnx else PaddleRunner(files, threads=threads)
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"{artifact.program} cannot be loaded: {str(error).strip()[:400]}") from error
+        raise ModelError(f"{files.program} cannot be loaded: {str(error).strip()[:400]}") from error
 
 
 class PaddleRunner:
     platform = "paddle"
     device = "cpu"
 
-    def __init__(self, artifact: Artifact, *, threads: int) -> None:
+    def __init__(self, files: ModelFiles, *, threads: int) -> None:
         from paddle import inference
 
-        paddle_program.check(artifact.program)
-        config = inference.Config(str(artifact.program), str(artifact.params))
+        paddle_program.check(files.program)
+        config = inference.Config(str(files.program), str(files.params))
         config.disable_glog_info()
         config.set_cpu_math_library_num_threads(threads)
         if _gpu_given():
             config.enable_use_gpu(256, 0)  # megabytes to begin with; it grows
             self.device = "gpu" if config.use_gpu() else "cpu"
-        self._adopt(inference.create_predictor(config), artifact.program)
+        self._adopt(inference.create_predictor(config), files.program)
 
     def _adopt(self, predictor: Any, program: Path) -> None:
         self._program = program
@@ -92,16 +92,16 @@ class OnnxRunner:
 
     platform = "onnx"
 
-    def __init__(self, artifact: Artifact, *, threads: int) -> None:
+    def __init__(self, files: ModelFiles, *, threads: int) -> None:
         import onnxruntime
 
-        onnx_files.check(artifact.program)
+        onnx_files.check(files.program)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
         wanted = ["CUDAExecutionProvider", "CPUExecutionProvider"] if _gpu_given() else ["CPUExecutionProvider"]
         providers = [name for name in wanted if name in onnxruntime.get_available_providers()]
-        self._session = onnxruntime.InferenceSession(str(artifact.program), options, providers=providers)
+        self._session = onnxruntime.InferenceSession(str(files.program), options, providers=providers)
         self.device = "gpu" if "CUDAExecutionProvider" in self._session.get_providers() else "cpu"
         self.inputs = tuple(_onnx_spec(value) for value in self._session.get_inputs())
         self.outputs = tuple(_onnx_spec(value) for value in self._session.get_outputs())
@@ -136,12 +136,12 @@ def _gpu_given() -> bool:
     return devices not in ("", "none", "void", "-1") and Path("/dev/nvidiactl").exists()
 
 
-def _check_memory(artifact: Artifact) -> None:
+def _check_memory(files: ModelFiles) -> None:
     """Weights are read into memory whole: refuse with figures instead of being killed for it."""
     free = _free_memory()
-    if free is not None and artifact.size > free:
+    if free is not None and files.size > free:
         raise ModelError(
-            f"the model is {artifact.size >> 20} MiB, {free >> 20} MiB of memory are free: "
+            f"the model is {files.size >> 20} MiB, {free >> 20} MiB of memory are free: "
             "give the service more memory (spec.resources)"
         )
 

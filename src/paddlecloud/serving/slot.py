@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from paddlecloud.serving import artifact
+from paddlecloud.serving import model_folder
 from paddlecloud.serving.errors import ModelError, NotFound, NotReady
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Model, Resources, load
@@ -98,17 +98,17 @@ class Slot:
         up for an older version as long as its folder is there: it may have been written over with a damaged one."""
         failure = ""
         with self._naming_the_source():
-            found = artifact.versions(self._folder)
+            found = model_folder.versions(self._folder)
         for folder in reversed(found):
             try:
                 with self._naming_the_source():
-                    version = artifact.read(self._folder, folder, name=self._name)
-                    if old is not None and old.artifact.fingerprint == version.fingerprint:
+                    version = model_folder.read(self._folder, folder, name=self._name)
+                    if old is not None and old.files.fingerprint == version.fingerprint:
                         return old, failure
                     return await load(version, self._resources, metrics=self._metrics, own_code=self._own_code), failure
             except ModelError as error:
                 failure = failure or str(error)
-            if old is not None and folder == old.artifact.folder:
+            if old is not None and folder == old.files.folder:
                 break
         return None, failure
 
@@ -122,7 +122,7 @@ class Slot:
     def _fingerprint(self) -> str:
         """Of the newest version; empty where it is not whole, and so changes once it is."""
         try:
-            return artifact.find(self._folder, name=self._name).fingerprint
+            return model_folder.find(self._folder, name=self._name).fingerprint
         except (ModelError, OSError):
             return ""
 
@@ -134,8 +134,8 @@ class Slot:
             await asyncio.sleep(LOOK_EVERY)
             try:
                 with self._naming_the_source():
-                    now = artifact.find(self._folder, name=self._name).fingerprint
-                if now == self.model().artifact.fingerprint:
+                    now = model_folder.find(self._folder, name=self._name).fingerprint
+                if now == self.model().files.fingerprint:
                     self.problem = self.model().remark
                 elif now == seen and now != self._refused:
                     await self._replace(now)

@@ -23,7 +23,7 @@ def config(model: Model) -> dict[str, Any]:
     those of one row, and requests of up to `max_batch_size` rows run in one piece."""
     tensors = (*model.inputs, *model.outputs)
     batched = all(spec.shape is not None and spec.shape[:1] == (-1,) for spec in tensors)
-    limits = model.artifact.settings.batch
+    limits = model.files.settings.batch
     return {
         "name": model.name,
         "platform": "onnxruntime_onnx" if model.platform == "onnx" else model.platform,
@@ -33,7 +33,7 @@ def config(model: Model) -> dict[str, Any]:
         "output": [_tensor(spec, batched=batched) for spec in model.outputs],
         "dynamic_batching": {"max_queue_delay_microseconds": round(limits.delay * 1e6)},
         "instance_group": [{"name": model.name, "kind": f"KIND_{model.device.upper()}", "count": model.workers}],
-        "default_model_filename": model.artifact.program.name,
+        "default_model_filename": model.files.program.name,
     }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.serving import agreement, artifact
+from paddlecloud.serving import agreement, model_folder
 from paddlecloud.serving.runners import OnnxRunner
 from tools import paddle
 
@@ -15,7 +15,7 @@ from .models import linear, lookup
 
 
 def runner(folder: Path) -> OnnxRunner:
-    return OnnxRunner(artifact.find(folder), threads=1)
+    return OnnxRunner(model_folder.find(folder), threads=1)
 
 
 def test_equal_models_agree_whatever_they_take(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from paddlecloud.serving import artifact, runners
+from paddlecloud.serving import model_folder, runners
 
 from .conftest import Serve
 from .models import linear
@@ -62,7 +62,7 @@ def paddle_runner(monkeypatch: pytest.MonkeyPatch, folder: Path, *, cuda: bool) 
     monkeypatch.setitem(sys.modules, "paddle", paddle)
     for name in ("inference.json", "inference.pdiparams"):
         (folder / name).write_text('{"program": {}}')
-    return runners.PaddleRunner(artifact.find(folder), threads=1)
+    return runners.PaddleRunner(model_folder.find(folder), threads=1)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_onnx_asks_for_the_gpu_first(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     with_cuda = ["TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"]
     for available in (with_cuda, ["CPUExecutionProvider"]):
         monkeypatch.setattr(onnxruntime, "get_available_providers", lambda available=available: available)
-        runners.load(artifact.find(linear(tmp_path)), threads=1)
+        runners.load(model_folder.find(linear(tmp_path)), threads=1)
     assert asked == [["CUDAExecutionProvider", "CPUExecutionProvider"], ["CPUExecutionProvider"]]
 
 

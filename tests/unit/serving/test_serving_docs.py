@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from harness import PATIENCE
-from paddlecloud.serving import app, artifact, command, grpc_service
+from paddlecloud.serving import app, command, grpc_service, model_folder
 from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
@@ -72,9 +72,9 @@ async def test_the_grpc_example_of_the_page_runs(page: str, tmp_path: Path) -> N
 
 def test_the_settings_on_the_page_are_all_there_are_and_are_taken(page: str, tmp_path: Path) -> None:
     (text,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    assert set(yaml.safe_load(text)) == set(artifact._FIELDS)
+    assert set(yaml.safe_load(text)) == set(model_folder._FIELDS)
     (linear(tmp_path / "m") / "serving.yaml").write_text(text)
-    assert artifact.find(tmp_path / "m").settings.batch.rows == 32
+    assert model_folder.find(tmp_path / "m").settings.batch.rows == 32
 
 
 def test_every_metric_and_option_is_named(page: str, capsys: pytest.CaptureFixture[str]) -> None:

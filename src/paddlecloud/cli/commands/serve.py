@@ -105,11 +105,11 @@ def _reference(session: Session, model: str) -> str:
         if "://" not in model:
             _check_name(session, model)
         return model
-    from paddlecloud.serving import artifact
+    from paddlecloud.serving import model_folder
     from paddlecloud.serving.errors import ModelError
 
     try:
-        artifact.find(Path(model))
+        model_folder.find(Path(model))
     except ModelError as error:
         raise InputError("that is no model", why=str(error), next="pdc serve --help") from error
     if not is_embedded(session):

@@ -8,7 +8,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from paddlecloud.serving import artifact, runners
+from paddlecloud.serving import model_folder, runners
 
 
 def convert(folder, program, params, server):
@@ -16,8 +16,8 @@ def convert(folder, program, params, server):
     target.mkdir(parents=True, exist_ok=True)
     for name in (program, params):
         shutil.copy2(Path(folder) / name, target / f"inference{Path(name).suffix}")
-    output = runners.load(artifact.find(target), threads=1).outputs[0].name
-    (target / artifact.SETTINGS).write_text(f"outputs: {{sigmoid_0.tmp_0: {output}}}\n")
+    output = runners.load(model_folder.find(target), threads=1).outputs[0].name
+    (target / model_folder.SETTINGS).write_text(f"outputs: {{sigmoid_0.tmp_0: {output}}}\n")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.serving import artifact
+from paddlecloud.serving import model_folder
 from paddlecloud.serving.errors import ModelError
 
 
@@ -33,7 +33,7 @@ def folder(root: Path, *files: str) -> Path:
     ],
 )
 def test_the_files_that_make_up_a_model(tmp_path: Path, files: list[str], program: str, version: str) -> None:
-    found = artifact.find(folder(tmp_path / "digits", *files))
+    found = model_folder.find(folder(tmp_path / "digits", *files))
     assert found.program == tmp_path / "digits" / program
     assert (found.version, found.settings.name) == (version, "digits")
 
@@ -49,12 +49,12 @@ def test_the_files_that_make_up_a_model(tmp_path: Path, files: list[str], progra
 )
 def test_what_is_missing_is_said(tmp_path: Path, files: list[str], message: str) -> None:
     with pytest.raises(ModelError, match=message):
-        artifact.find(folder(tmp_path / "m", *files))
+        model_folder.find(folder(tmp_path / "m", *files))
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="is no folder"):
-        artifact.find(tmp_path / "absent")
+        model_folder.find(tmp_path / "absent")
 
 
 def test_settings_beside_the_model(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_settings_beside_the_model(tmp_path: Path) -> None:
     (root / "serving.yaml").write_text(
         "name: digits\nbatch: {rows: 8, delayMilliseconds: 5}\nprocessor: p.py:P\ninputs: {image: x}\nwarmUp: false\n"
     )
-    settings = artifact.find(root).settings
+    settings = model_folder.find(root).settings
     assert (settings.name, settings.batch.rows, settings.batch.delay) == ("digits", 8, 0.005)
     assert (settings.processor, settings.inputs, settings.warm_up) == ("p.py:P", {"image": "x"}, False)
 
@@ -82,4 +82,4 @@ def test_settings_that_make_no_sense(tmp_path: Path, text: str, message: str) ->
     root = folder(tmp_path / "m", "model.onnx")
     (root / "serving.yaml").write_text(text)
     with pytest.raises(ModelError, match=message):
-        artifact.find(root)
+        model_folder.find(root)

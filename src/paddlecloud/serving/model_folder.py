@@ -47,7 +47,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
+class ModelFiles:
     folder: Path
     program: Path
     params: Path | None
@@ -68,7 +68,7 @@ class Artifact:
         return self.program.stat().st_size + (self.params.stat().st_size if self.params else 0)
 
 
-def find(root: Path, *, name: str = "") -> Artifact:
+def find(root: Path, *, name: str = "") -> ModelFiles:
     """The newest version below `root`; `ModelError` says what is missing."""
     return read(root, versions(root)[-1], name=name)
 
@@ -81,13 +81,13 @@ def versions(root: Path) -> list[Path]:
     return sorted(numbered, key=lambda path: int(path.name)) or [root]
 
 
-def read(root: Path, folder: Path, *, name: str = "") -> Artifact:
+def read(root: Path, folder: Path, *, name: str = "") -> ModelFiles:
     """One of `versions(root)`."""
     program, params = _files(folder)
     beside = _paddle_files(folder) if params is None else None
     settings = _settings(folder if (folder / SETTINGS).exists() else root)
     named = replace(settings, name=name or settings.name or root.resolve().name)
-    return Artifact(
+    return ModelFiles(
         folder=folder,
         program=program,
         params=params,
