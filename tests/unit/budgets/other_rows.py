@@ -21,7 +21,7 @@ from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.report import Message
 from paddlecloud.controllers.paddleservice import measures
 from paddlecloud.local.kubelet.pod.lifecycle import Plan
-from paddlecloud.local.kubelet.pod.model import Observed
+from paddlecloud.local.kubelet.pod.pod_state import Observed
 from paddlecloud.local.kubelet.pod.status import build_status
 from paddlecloud.local.proxy.routes import routes_of
 from paddlecloud.local.workflow.artifacts import repositories

@@ -22,9 +22,9 @@ from paddlecloud.local.volumes.driver_volumes import DriverVolumes
 from paddlecloud.local.volumes.drivers import Driver
 from paddlecloud.local.volumes.errors import ClaimNotBound, VolumeError
 from paddlecloud.local.volumes.hostpath import host_path
-from paddlecloud.local.volumes.model import PreparedVolumes, Volume
 from paddlecloud.local.volumes.object_volumes import TOKEN_PATH, TOKEN_VOLUME, ObjectVolumes
 from paddlecloud.local.volumes.ownership import owning_group
+from paddlecloud.local.volumes.prepared_volumes import PreparedVolumes, Volume
 from paddlecloud.local.volumes.shares import shared_folder
 from paddlecloud.local.volumes.tokens import Tokens, TokenSource
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from paddlecloud.kube.pods import NO_FREE_PORTS, host_ports, is_finished, taken_port
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import Rejection
+from paddlecloud.local.kubelet.pod.pod_state import Rejection
 
 
 def rejected(pod: Object, others: Iterable[Object]) -> Rejection | None:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from paddlecloud.kube.quantity import add, whole
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import all_containers
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import all_containers
 from paddlecloud.local.volumes import limits
 from paddlecloud.local.volumes.limits import used_bytes
 

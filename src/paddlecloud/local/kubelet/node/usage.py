@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from paddlecloud.local.kubelet.pod.model import RUNNING
+from paddlecloud.local.kubelet.pod.pod_state import RUNNING
 from paddlecloud.local.kubelet.pod.runtime import last_state
 from paddlecloud.local.kubelet.shim import processes
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from paddlecloud.local.kubelet.pod.model import ContainerRun
+from paddlecloud.local.kubelet.pod.pod_state import ContainerRun
 
 Record = Callable[[str, str], None]
 """Writes an Event of type Normal: (reason, message)."""

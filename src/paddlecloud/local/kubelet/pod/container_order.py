@@ -21,7 +21,7 @@ from paddlecloud.local.kubelet.shim import processes
 from paddlecloud.local.kubelet.shim.launch import DEFAULT_PATH
 from paddlecloud.local.kubelet.shim.sandbox import TMP, Mount
 from paddlecloud.local.kubelet.shim.wire import ContainerSpec
-from paddlecloud.local.volumes.model import Volume
+from paddlecloud.local.volumes.prepared_volumes import Volume
 
 HOME = f"{TMP}/home"
 DEFAULT_TERMINATION_PATH = "/dev/termination-log"

@@ -17,12 +17,12 @@ from paddlecloud.local.kubelet.pod.env import Facts, build_env
 from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.hosts import own_lines, write_in_place
 from paddlecloud.local.kubelet.pod.lifecycle import Start
-from paddlecloud.local.kubelet.pod.model import all_containers
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import all_containers
 from paddlecloud.local.kubelet.pod.services import NodeServices
 from paddlecloud.local.kubelet.shim import cgroups, wire
 from paddlecloud.local.removal import remove_tree
-from paddlecloud.local.volumes.model import PreparedVolumes
+from paddlecloud.local.volumes.prepared_volumes import PreparedVolumes
 
 
 class PodFiles:

@@ -10,7 +10,7 @@ from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.handlers import HandlerTarget, ask
 from paddlecloud.local.kubelet.pod.lifecycle import Stop
-from paddlecloud.local.kubelet.pod.model import RUNNING, ContainerRun, all_containers
+from paddlecloud.local.kubelet.pod.pod_state import RUNNING, ContainerRun, all_containers
 
 POST_START_LIMIT = 3600.0
 MIN_GRACE = 2.0

@@ -16,7 +16,7 @@ from paddlecloud.kube.backoff import exponential
 from paddlecloud.kube.clock import parse_rfc3339
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import (
+from paddlecloud.local.kubelet.pod.pod_state import (
     SHUTDOWN_REASON,
     ContainerRun,
     Observed,

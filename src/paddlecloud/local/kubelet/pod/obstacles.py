@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from paddlecloud.kube.backoff import exponential
 from paddlecloud.local.kubelet.pod.lifecycle import backoff_delay
-from paddlecloud.local.kubelet.pod.model import Waiting
+from paddlecloud.local.kubelet.pod.pod_state import Waiting
 
 
 class Obstacle(NamedTuple):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.handlers import HandlerTarget, Result, ask
-from paddlecloud.local.kubelet.pod.model import RUNNING, ContainerRun, all_containers, reported
+from paddlecloud.local.kubelet.pod.pod_state import RUNNING, ContainerRun, all_containers, reported
 
 EAGER_FIRST, EAGER_FACTOR = 0.05, 1.6
 

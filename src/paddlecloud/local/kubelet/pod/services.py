@@ -19,7 +19,7 @@ from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.limits import PodCgroups
 from paddlecloud.local.kubelet.node.warmparents import WarmParents
 from paddlecloud.local.kubelet.streams.archive import LogArchive
-from paddlecloud.local.volumes.model import PreparedVolumes
+from paddlecloud.local.volumes.prepared_volumes import PreparedVolumes
 
 PIDS_LIMIT = 4096
 """Processes and threads that a pod may have, as OpenShift has it: more than programs need, less than a bomb."""

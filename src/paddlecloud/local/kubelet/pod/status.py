@@ -13,7 +13,7 @@ from paddlecloud.kube.conditions import condition_in, conditions_of, dated
 from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.lifecycle import Plan
-from paddlecloud.local.kubelet.pod.model import (
+from paddlecloud.local.kubelet.pod.pod_state import (
     EXITED,
     RUNNING,
     ContainerRun,

@@ -13,8 +13,8 @@ from collections.abc import Callable, Mapping
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.kubelet.node.launcher import Launcher
-from paddlecloud.local.kubelet.pod.model import ContainerRun, read_runs, settle_lost, settle_shutdown
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import ContainerRun, read_runs, settle_lost, settle_shutdown
 from paddlecloud.local.kubelet.pod.runtime import PodRuntime, State, last_state
 from paddlecloud.local.kubelet.shim import processes, wire
 

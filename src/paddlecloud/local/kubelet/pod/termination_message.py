@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from paddlecloud.api.outputs import after_the_exception
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import ContainerRun
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import ContainerRun
 from paddlecloud.local.kubelet.streams.logreader import read_end
 
 MAX_BYTES = 4096

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from paddlecloud.api import mounts
 from paddlecloud.api.paddlejob.ending import ENDED_REASON
 from paddlecloud.local.kubelet.pod.lifecycle import Plan
-from paddlecloud.local.kubelet.pod.model import Observed
+from paddlecloud.local.kubelet.pod.pod_state import Observed
 
 
 class Notice(NamedTuple):

@@ -24,9 +24,9 @@ from paddlecloud.local.kubelet.pod.files import PodFiles
 from paddlecloud.local.kubelet.pod.handlers import HandlerTarget
 from paddlecloud.local.kubelet.pod.hooks import Hooks
 from paddlecloud.local.kubelet.pod.lifecycle import Start, Stop, decide
-from paddlecloud.local.kubelet.pod.model import ContainerRun, Observed, Rejection, Waiting, all_containers
 from paddlecloud.local.kubelet.pod.obstacles import Obstacles, mount_delay, pull_delay
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import ContainerRun, Observed, Rejection, Waiting, all_containers
 from paddlecloud.local.kubelet.pod.probes import Prober
 from paddlecloud.local.kubelet.pod.publisher import PodGone, StatusPublisher
 from paddlecloud.local.kubelet.pod.runtime import ShimError

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import (
+from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import (
     ContainerRun,
     all_containers,
     containers_of,
@@ -20,7 +21,6 @@ from paddlecloud.local.kubelet.pod.model import (
     read_runs,
     reported,
 )
-from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.runtime import ShimError, last_state
 from paddlecloud.local.kubelet.streams import logreader
 from paddlecloud.local.kubelet.streams.archive import LogArchive

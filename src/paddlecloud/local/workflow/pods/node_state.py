@@ -7,7 +7,7 @@ from typing import Any
 
 from paddlecloud.kube.pods import CONTAINER_UNKNOWN, NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import SHUTDOWN_REASON
+from paddlecloud.local.kubelet.pod.pod_state import SHUTDOWN_REASON
 from paddlecloud.local.workflow.decision.outputs import cannot_start, lacks_outputs, main_state, of_pod, orders_of
 from paddlecloud.local.workflow.executor import main as executor
 from paddlecloud.local.workflow.executor.orders import BROKEN

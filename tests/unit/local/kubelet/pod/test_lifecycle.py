@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.local.apiserver.table.pods import summarize
 from paddlecloud.local.kubelet.pod.lifecycle import PodEnd, Start, backoff_delay, decide, streak_after
-from paddlecloud.local.kubelet.pod.model import ContainerRun, Observed, Waiting
+from paddlecloud.local.kubelet.pod.pod_state import ContainerRun, Observed, Waiting
 from paddlecloud.local.kubelet.pod.status import build_status
 
 NOW = 1_700_000_000.0

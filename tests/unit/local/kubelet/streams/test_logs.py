@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from harness import PATIENCE
 from paddlecloud.kube.clock import parse_rfc3339
-from paddlecloud.local.kubelet.pod.model import EXITED, ContainerRun
 from paddlecloud.local.kubelet.pod.paths import PodPaths
+from paddlecloud.local.kubelet.pod.pod_state import EXITED, ContainerRun
 from paddlecloud.local.kubelet.pod.termination_message import termination_message
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
 from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance

@@ -9,7 +9,7 @@ import pytest
 
 from paddlecloud.kube.pods import NODE_SHUTDOWN
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.model import SHUTDOWN_REASON
+from paddlecloud.local.kubelet.pod.pod_state import SHUTDOWN_REASON
 from unit.local.workflow.simulation import Simulation, workflow
 
 SAY = "entrypoint: a\ntemplates: [{name: a, container: {image: busybox, command: [say]}}]"
