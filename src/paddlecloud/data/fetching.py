@@ -11,9 +11,9 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from paddlecloud.data.cache_folders import CacheFolders
 from paddlecloud.data.origin import Origin
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import CacheFolders
 
 LOG = logging.getLogger("paddlecloud.data")
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)

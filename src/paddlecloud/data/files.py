@@ -30,8 +30,8 @@ from functools import partial
 from typing import Any
 
 from paddlecloud.data import report
+from paddlecloud.data.cache_folders import CacheFolders, is_inside
 from paddlecloud.data.origin import is_remote, origin_at
-from paddlecloud.data.place import CacheFolders, is_inside
 from paddlecloud.data.tally import Epoch, Tally
 
 LOG = logging.getLogger("paddlecloud.data")

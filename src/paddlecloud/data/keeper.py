@@ -16,10 +16,10 @@ from collections.abc import Iterable, Sequence
 from paddlecloud.cache.plan.eviction import NEVER, Clairvoyant
 from paddlecloud.cache.plan.prefetch import window_of
 from paddlecloud.cache.plan.schedule import Schedule
+from paddlecloud.data.cache_folders import CacheFolders, is_inside
 from paddlecloud.data.fetching import Arrival, Fetching
 from paddlecloud.data.origin import Origin
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import CacheFolders, is_inside
 from paddlecloud.data.reading import Plan
 from paddlecloud.data.track import Track
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from paddlecloud.data.cache_folders import CacheFolders
 from paddlecloud.data.origin import PROOF, Web, answer_proof, is_same, request_proof
-from paddlecloud.data.place import CacheFolders
 
 PATIENCE = 5.0
 """Seconds a peer may be silent."""

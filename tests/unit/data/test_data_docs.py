@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.data.place import OWN
+from paddlecloud.data.cache_folders import OWN
 from tools import paddle
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -10,7 +10,7 @@ import pytest
 
 from harness import until
 from paddlecloud.data import Files
-from paddlecloud.data.place import CacheFolders
+from paddlecloud.data.cache_folders import CacheFolders
 from unit.data.samples import COUNT, SIZE, Sampler, cached, content, fork, paths
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

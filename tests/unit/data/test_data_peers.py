@@ -14,8 +14,8 @@ import pytest
 
 from harness import until
 from paddlecloud.data import Files
+from paddlecloud.data.cache_folders import CacheFolders
 from paddlecloud.data.peers import Peers
-from paddlecloud.data.place import CacheFolders
 from tools.ports import free_ports
 from unit.data.samples import COUNT, SIZE, Sampler, content, fork, paths, train
 

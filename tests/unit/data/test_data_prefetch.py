@@ -13,8 +13,8 @@ import pytest
 
 from harness import need, until
 from paddlecloud.data import Files
+from paddlecloud.data.cache_folders import CacheFolders
 from paddlecloud.data.origin import Folder, is_remote
-from paddlecloud.data.place import CacheFolders
 from unit.data.samples import COUNT, SIZE, Sampler, cached, content, fork, paths, train
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")

@@ -19,7 +19,7 @@ from paddlecloud.cache.engines.local import LocalEngine
 from paddlecloud.cache.errors import BadOptions, Cancelled, WorkFailed
 from paddlecloud.cache.levels import Level, disks, parse_levels
 from paddlecloud.cache.progress import Task
-from paddlecloud.data.place import CacheFolders
+from paddlecloud.data.cache_folders import CacheFolders
 from paddlecloud.storage.credentials import Credentials
 from unit.cache.nuwa import tree
 
