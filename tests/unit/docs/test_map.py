@@ -30,6 +30,28 @@ def test_every_package_says_in_its_first_line_what_it_is_for() -> None:
     assert silent == []
 
 
+def test_every_file_that_contributors_are_sent_to_exists() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    named = re.findall(r"`([a-z/]+)`(?:,|:) its\s(?:\w+\sin\s)?`(\w+\.py)`", page)
+    assert len(named) > 20
+    assert [f"{folder}/{name}" for folder, name in named if not (SOURCE / folder / name).is_file()] == []
+
+
+OF_EVERY_KIND = {"Observed", "Normalised"}
+"""Classes that each kind has under the same name, because they are the same thing of each (docs/glossary.md)."""
+MOST_CLASSES_OF_A_NAME = 3
+
+
+def test_a_name_of_a_class_means_one_thing() -> None:
+    """Two things may share a plain word where both are small; a word of four files says nothing any more."""
+    files: dict[str, list[str]] = {}
+    for file in SOURCE.rglob("*.py"):
+        for name in re.findall(r"^class ([A-Za-z]\w*)", file.read_text(), re.MULTILINE):
+            files.setdefault(name, []).append(str(file.relative_to(SOURCE)))
+    many = {name: sorted(where) for name, where in files.items() if len(where) > MOST_CLASSES_OF_A_NAME}
+    assert {name: where for name, where in many.items() if name not in OF_EVERY_KIND} == {}, "say which one each is"
+
+
 ABOUT_MORE_THAN_A_FOLDER = {"budgets", "chart", "docs", "tools"}
 """Folders of unit tests: of what strangers send, of the chart, of pages, of the tests' own tools."""
 
