@@ -22,9 +22,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.serving import agreement, artifact, runners
-from paddlecloud.serving.artifact import Artifact
+from paddlecloud.serving import agreement, model_folder, runners
 from paddlecloud.serving.errors import ModelError
+from paddlecloud.serving.model_folder import ModelFiles
 from paddlecloud.serving.tensors import TensorSpec
 
 FORMS = ("onnx", "serving", "paddle")
@@ -44,13 +44,13 @@ def convert(to: str, source: Path, target: Path) -> str:
     target.mkdir(parents=True)
     if to == "paddle":
         return _from_serving(source, target)
-    found = artifact.find(source)
+    found = model_folder.find(source)
     if found.params is None:
         raise ModelError(f"{found.program.name} is ONNX already; only Paddle models are converted")
     return _to_onnx(source, found, target) if to == "onnx" else _to_serving(source, found, target)
 
 
-def _to_onnx(source: Path, found: Artifact, target: Path) -> str:
+def _to_onnx(source: Path, found: ModelFiles, target: Path) -> str:
     import paddle2onnx
 
     assert found.params is not None
@@ -62,20 +62,20 @@ def _to_onnx(source: Path, found: Artifact, target: Path) -> str:
     if not made.exists():
         raise ModelError("paddle2onnx does not convert it, and its output says why")
     original = runners.load(found, threads=1)
-    export = runners.load(artifact.find(target), threads=1)
+    export = runners.load(model_folder.find(target), threads=1)
     if why := agreement.difference(original, export):
         raise Differs(why)
     _copy_others(source, target, (found.program, found.params))
     return f"answers as the original on {agreement.ROUNDS} generated inputs"
 
 
-def _to_serving(source: Path, found: Artifact, target: Path) -> str:
+def _to_serving(source: Path, found: ModelFiles, target: Path) -> str:
     assert found.params is not None
     loaded = runners.load(found, threads=1)
     for name in (SERVER, CLIENT):
         (target / name).mkdir()
     shutil.copyfile(found.program, target / SERVER / f"inference{found.program.suffix}")
-    shutil.copyfile(found.params, target / SERVER / f"inference{artifact.PARAMS}")
+    shutil.copyfile(found.params, target / SERVER / f"inference{model_folder.PARAMS}")
     text = prototxt(loaded.inputs, loaded.outputs)
     (target / SERVER / "serving_server_conf.prototxt").write_text(text, encoding="utf-8")
     (target / CLIENT / "serving_client_conf.prototxt").write_text(text, encoding="utf-8")
@@ -87,12 +87,12 @@ def _from_serving(source: Path, target: Path) -> str:
     server = next((path for name in (SERVER, "serving_server") if (path := source / name).is_dir()), None)
     if server is None:
         raise ModelError(f"it is no layout of Paddle Serving: there is no folder {SERVER} or serving_server in it")
-    found = artifact.read(server, server)
+    found = model_folder.read(server, server)
     if found.params is None:
         raise ModelError("its folder of the server has no Paddle model")
     shutil.copyfile(found.program, target / f"inference{found.program.suffix}")
-    shutil.copyfile(found.params, target / f"inference{artifact.PARAMS}")
-    runners.load(artifact.find(target), threads=1)
+    shutil.copyfile(found.params, target / f"inference{model_folder.PARAMS}")
+    runners.load(model_folder.find(target), threads=1)
     _copy_others(server, target, (found.program, found.params))
     return "the files are those of the original, and load"
 
@@ -118,7 +118,7 @@ def _copy_others(source: Path, target: Path, known: Iterable[Path]) -> None:
     """What lies beside the model, but no other form of it."""
     skipped = {path.resolve() for path in known}
     for path in sorted(source.rglob("*")):
-        form = path.suffix in (".onnx", ".pdmodel", artifact.PARAMS) or path.name.endswith(".prototxt")
+        form = path.suffix in (".onnx", ".pdmodel", model_folder.PARAMS) or path.name.endswith(".prototxt")
         if not path.is_file() or path.is_symlink() or path.resolve() in skipped or form:
             continue
         place = target / path.relative_to(source)

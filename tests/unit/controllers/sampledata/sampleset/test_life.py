@@ -365,6 +365,11 @@ async def test_a_lost_node_is_noticed_and_its_partition_moves(here: SampleDataCl
     await here.create_set(partitions=2)
     await here.phase("Ready")
     lost = next(node for node, pod in (await here.labels(LABEL)).items() if pod == "imagenet-runtime-1")
+
+    async def recorded() -> Any:
+        return here.history.get("imagenet", [])[-1:] == ["Ready"]
+
+    await here.until(recorded)  # the watch may be behind the status
     here.history.clear()
     await here.lose_node(lost)
 
