@@ -233,12 +233,12 @@ def test_what_never_ends_is_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyP
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(Refused, match="neither a file nor a folder"):
         read_local(tmp_path / "pipe")
-    for level in range(30):  # 2 ** 30 paths lead to the last one
+    for level in range(16):  # 2 ** 16 paths lead to the last one; the kernel follows forty links of one path at most
         folder = tmp_path / "model" / str(level)
         folder.mkdir(parents=True)
         for name in ("a", "b"):
             (folder / name).symlink_to(f"../{level + 1}")
-    folder_of(tmp_path / "model", {"30/net.onnx": b""})
+    folder_of(tmp_path / "model", {"16/net.onnx": b""})
     monkeypatch.setattr(manifest, "MOST_FILES", 1000)
     with pytest.raises(Refused, match=r"more than 2,000 files and folders"):
         read_local(tmp_path / "model")
