@@ -72,6 +72,7 @@ def test_no_part_of_the_platform_is_an_administrator(running: Running) -> None:
         "node-controller": {f"{ACCOUNTS}node-controller"},
         "workflow-controller": {f"{ACCOUNTS}workflow-controller"},
         "ml-pipeline": {f"{ACCOUNTS}ml-pipeline"},
+        "modelhub": {f"{ACCOUNTS}modelhub"},
         "kubelet": {node},
     }
     assert [event["requestURI"] for event in running.audit() if event["responseStatus"]["code"] == 403] == []

@@ -49,7 +49,8 @@ from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.platform import chart, fingerprint
-from paddlecloud.platform.pipelines import PipelinesApi
+from paddlecloud.platform.modelhub import model_hub
+from paddlecloud.platform.pipelines import pipelines_api
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +106,8 @@ class EmbeddedPlatform:
             control_plane.client(SCHEDULER, user_agent="scheduler"), self._watches, clock=self._clock
         )
         self._controllers = self._make_controllers(started_in) if controllers else ()
-        self.pipelines = PipelinesApi(control_plane) if controllers else None
+        self.pipelines = pipelines_api(control_plane) if controllers else None
+        self.hub = model_hub(control_plane) if controllers else None
         self._images = ImageGarbageCollector(ImageStore(folders=self._recipes), clock=self._clock)
         own = node_configs(nodes)
         self._kubelet = self._make_kubelet(own)
@@ -192,8 +194,9 @@ class EmbeddedPlatform:
         if self._simulated is not None:
             await self._nodes.simulate(self._simulated, self._simulated_capacity)
         self._control_plane.spawn(self._nodes.run())
-        if self.pipelines is not None:
-            await self.pipelines.start()
+        for server in (self.pipelines, self.hub):
+            if server is not None:
+                await server.start()
         await self._listening()
 
     async def _listening(self) -> None:
@@ -206,8 +209,9 @@ class EmbeddedPlatform:
 
     async def stop(self, *, pods: bool) -> None:
         """With `pods` this is the machine switched off (`pdc down`); without, only its control plane goes."""
-        if self.pipelines is not None:
-            await self.pipelines.stop()
+        for server in (self.pipelines, self.hub):
+            if server is not None:
+                await server.stop()
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
 

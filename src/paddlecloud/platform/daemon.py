@@ -30,7 +30,7 @@ from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.store.log import StorageError
-from paddlecloud.platform import bootstrap, endpoint, pipelines
+from paddlecloud.platform import bootstrap, endpoint, modelhub, pipelines
 from paddlecloud.platform.assembly import EmbeddedPlatform
 from paddlecloud.platform.chart import controller_accounts, user_roles
 
@@ -97,7 +97,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     control_plane = ControlPlane(args.data, durable=args.durable)
-    accounts = [*controller_accounts(), *pipelines.objects()] if args.controllers else []
+    accounts = [*controller_accounts(), *pipelines.objects(), *modelhub.objects()] if args.controllers else []
     objects = [*crd.generate(), *bootstrap.objects(args.data), *user_roles(), *accounts]
     platform: EmbeddedPlatform | None = None
     try:
@@ -121,7 +121,8 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         )
         await platform.start()
         pipelines_port = platform.pipelines.port if platform.pipelines else 0
-        endpoint.announce(args.data, port=control_plane.port, nodes=nodes, pipelines=pipelines_port)
+        hub = platform.hub.port if platform.hub else 0
+        endpoint.announce(args.data, port=control_plane.port, nodes=nodes, pipelines=pipelines_port, hub=hub)
         log.info("ready on port %d", control_plane.port)
         answer({"port": control_plane.port})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.

@@ -36,6 +36,8 @@ class Endpoint(NamedTuple):
 
     pipelines: int = 0
     """The port of the API of Kubeflow Pipelines; 0 where there is none."""
+    hub: int = 0
+    """The port of the model hub; 0 where there is none."""
 
     @property
     def url(self) -> str:
@@ -44,6 +46,10 @@ class Endpoint(NamedTuple):
     @property
     def pipelines_url(self) -> str:
         return f"http://127.0.0.1:{self.pipelines}" if self.pipelines else ""
+
+    @property
+    def hub_url(self) -> str:
+        return f"http://127.0.0.1:{self.hub}" if self.hub else ""
 
 
 class Daemon(NamedTuple):
@@ -69,10 +75,10 @@ def find(data: Path) -> Endpoint | None:
         found = json.loads((data / "endpoint.json").read_text())
         pid, port, started = int(found["pid"]), int(found["port"]), float(found["started"])
         nodes = int(found.get("nodes") or 1)
-        pipelines = int(found.get("pipelines") or 0)
+        pipelines, hub = int(found.get("pipelines") or 0), int(found.get("modelHub") or 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), found.get("modelStore") is True, pipelines)
+    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), found.get("modelStore") is True, pipelines, hub)
 
 
 def find_at_port(port: int | None) -> Path | None:
@@ -133,20 +139,21 @@ def is_daemon(pid: int, data: Path) -> bool:
 
 
 PIPELINES_PORT = "pipelines.port"
+HUB_PORT = "modelhub.port"
 
 
-def kept_pipelines_port(data: Path) -> int:
-    """The port of the pipelines' API, which scripts name; 0 before the first start."""
+def kept_number(data: Path, name: str) -> int:
+    """A port that scripts name; 0 before the first start."""
     try:
-        return int((data / PIPELINES_PORT).read_text())
+        return int((data / name).read_text())
     except (OSError, ValueError):
         return 0
 
 
-def announce(data: Path, *, port: int, nodes: int, pipelines: int = 0) -> None:
+def announce(data: Path, *, port: int, nodes: int, pipelines: int = 0, hub: int = 0) -> None:
     store = bool(os.environ.get(MODEL_ENDPOINT))
     body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes, "modelStore": store}
-    body["pipelines"] = pipelines
+    body |= {"pipelines": pipelines, "modelHub": hub}
     write_private(data / "endpoint.json", json.dumps(body).encode())
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from paddlecloud.api.model import reference as references
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
+from paddlecloud.modelhub import names
 from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.sdk import model_origin, model_transfer, models, place
 from paddlecloud.sdk.checking import checked
@@ -33,7 +34,8 @@ PathLike = str | os.PathLike[str]
 @checked
 class AsyncModels:
     """`client.models`. Files are in the store of the embedded platform, in the one that the environment variable
-    PADDLECLOUD_MODEL_STORE names, or in `store` (`file:///FOLDER`, `s3://BUCKET/PREFIX`)."""
+    PADDLECLOUD_MODEL_STORE names, or in `store` (`file:///FOLDER`, `s3://BUCKET/PREFIX`). With PADDLECLOUD_MODEL_HUB
+    they pass through the hub's server, with the token of the kubeconfig."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
@@ -170,12 +172,14 @@ class AsyncModels:
 
     async def _place(self, namespace: str | None, store: str) -> model_transfer.Place:
         address = (store or os.environ.get(model_transfer.VARIABLE) or "").rstrip("/")
-        opened = open_store(address or await self._own_store())
         where = namespace or self._client.namespace
+        if not address and (hub := await asyncio.to_thread(model_transfer.find_hub, self._client.config)):
+            return model_transfer.Place(self._client.api, where, None, "", _in_a_thread, hub)
+        opened = open_store(address or await self._own_store())
         return model_transfer.Place(self._client.api, where, opened, address, _in_a_thread)
 
     async def _own_store(self) -> str:
-        say = BadUri(f"say where the files of models are: store=, or {model_transfer.VARIABLE}")
+        say = BadUri(f"say where the files of models are: {names.VARIABLE}, store=, or {model_transfer.VARIABLE}")
         try:
             from paddlecloud.platform import endpoint
         except ModuleNotFoundError:  # in a pod, which has no platform to look for

@@ -6,27 +6,33 @@ store is the caller's choice and never the address that an object has: keys of t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from paddlecloud.api.model import reference
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.config import Config
 from paddlecloud.kube.resource import Object
-from paddlecloud.modelhub import catalogue
-from paddlecloud.modelhub.errors import Damaged, HubError
+from paddlecloud.modelhub import catalogue, names
+from paddlecloud.modelhub.catalogue import VersionKey
+from paddlecloud.modelhub.errors import Damaged, HubError, Refused
 from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.modelhub.pull import Pulled
+from paddlecloud.modelhub.pull import Pulled, pull_by
 from paddlecloud.modelhub.pull import pull as fetch
 from paddlecloud.modelhub.push import Progress, Pushed, push_next, read_local
 from paddlecloud.modelhub.push import push as put
+from paddlecloud.modelhub.remote import RemoteHub
 from paddlecloud.sdk import models
+from paddlecloud.storage.errors import Denied
 from paddlecloud.storage.stores import Store
 
 VARIABLE = "PADDLECLOUD_MODEL_STORE"
 """The address of the store, where it is not that of the embedded platform."""
-FOLDER = "models"
+FOLDER = names.FOLDER
 """The store of the embedded platform, in its data directory."""
 
 RunBlocking = Callable[[Callable[[], Any]], Awaitable[Any]]
@@ -43,10 +49,18 @@ class Place(NamedTuple):
 
     client: Client
     namespace: str
-    store: Store
+    store: Store | None
+    """None where files go through the hub's server."""
     address: str
-    """Of the store; empty for that of the embedded platform."""
+    """Of the store; empty for that of the platform, which is also the one behind the hub's server."""
     run: RunBlocking
+    hub: RemoteHub | None = None
+
+    def files(self) -> Store:
+        """For work on the store itself."""
+        if self.store is None:
+            raise Refused("this works on the store itself, not through the hub's server: name it with --store")
+        return self.store
 
 
 def silent(count: int) -> None:
@@ -66,12 +80,15 @@ async def push(
     which = catalogue.version_key(place.namespace, model, version) if version else None
     local = await place.run(lambda: read_local(path, reading))
     count = progress(sum(file.size for file in local.files))
-    if which is not None:
-        done: Pushed = await place.run(lambda: put(place.store, which, local, facts, count))
+    done: Pushed
+    if (hub := place.hub) is not None:
+        done = await place.run(lambda: hub.push(place.namespace, model, version, local, facts, count))
+    elif which is not None:
+        done = await place.run(lambda: put(place.files(), which, local, facts, count))
     else:
         known = await models.versions(place.client, place.namespace, model)
         taken = {str(obj["spec"]["version"]) for obj in known}
-        done = await place.run(lambda: push_next(place.store, place.namespace, model, local, facts, taken, count))
+        done = await place.run(lambda: push_next(place.files(), place.namespace, model, local, facts, taken, count))
     await models.register(place.client, done.manifest, store=place.address, latest=latest)
     if alias:
         await models.move_alias(
@@ -88,7 +105,8 @@ async def find(place: Place, text: str) -> Manifest:
     obj = await models.get_version(place.client, place.namespace, wanted.model, version)
     check_store(place, obj)
     which = catalogue.version_key(place.namespace, wanted.model, version)
-    found: Manifest = await place.run(lambda: catalogue.get(place.store, which))
+    hub = place.hub
+    found: Manifest = await place.run(lambda: hub.manifest(which) if hub else catalogue.get(place.files(), which))
     if found.digest != obj["spec"]["digest"]:
         raise Damaged(
             f"the store has other files for {wanted.model}:{version} than its ModelVersion says: "
@@ -98,7 +116,12 @@ async def find(place: Place, text: str) -> Manifest:
 
 
 async def pull(place: Place, found: Manifest, folder: Path, progress: Progress = silent) -> Pulled:
-    done: Pulled = await place.run(lambda: fetch(place.store, found, folder, progress))
+    done: Pulled
+    if (hub := place.hub) is not None:
+        which = catalogue.version_key(found.namespace, found.model, found.version)
+        done = await place.run(lambda: pull_by(partial(hub.read, which), found, folder, progress))
+    else:
+        done = await place.run(lambda: fetch(place.files(), found, folder, progress))
     return done
 
 
@@ -113,18 +136,40 @@ async def remove(place: Place, text: str, *, force: bool = False) -> list[str]:
             check_store(place, obj)
     if which is not None:
         registered = await models.remove_version(place.client, place.namespace, model, version)
-        stored = await place.run(lambda: catalogue.remove(place.store, which))
+        stored = await place.run(lambda: _remove(place, which))
         return [version] if registered or stored else []
     removed = set(await models.remove_model(place.client, place.namespace, model, force=force))
-    removed |= {one.version for one in await place.run(lambda: list(_stored(place, model)))}
+    removed |= set(await place.run(lambda: _stored(place, model)))
     for one in removed:
         key = catalogue.version_key(place.namespace, model, one)
-        await place.run(lambda key=key: catalogue.remove(place.store, key))  # type: ignore[misc]
+        await place.run(lambda key=key: _remove(place, key))  # type: ignore[misc]
     return sorted(removed)
 
 
-def _stored(place: Place, model: str) -> Any:
-    return catalogue.versions(place.store, place.namespace, model)
+def _remove(place: Place, which: VersionKey) -> bool:
+    return place.hub.remove(which) if place.hub else catalogue.remove(place.files(), which)
+
+
+def _stored(place: Place, model: str) -> list[str]:
+    if place.hub is not None:
+        return place.hub.versions(place.namespace, model)
+    return [one.version for one in catalogue.versions(place.files(), place.namespace, model)]
+
+
+def find_hub(config: Config) -> RemoteHub | None:
+    """That of PADDLECLOUD_MODEL_HUB, with the token of the environment or of the kubeconfig. Raises `Denied`."""
+    address = os.environ.get(names.VARIABLE, "")
+    if not address:
+        return None
+    token = os.environ.get(names.TOKEN_VARIABLE) or ""
+    if not token:
+        scheme, _, token = (config.source.fetch().authorization or "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Denied(
+                f"the model hub at {address} takes tokens, and the kubeconfig has none: set {names.TOKEN_VARIABLE}, "
+                "for example to what `kubectl create token ACCOUNT` prints"
+            )
+    return RemoteHub(address, token)
 
 
 def check_store(place: Place, version: Object) -> None:
@@ -134,6 +179,6 @@ def check_store(place: Place, version: Object) -> None:
         shown = f"{version['spec']['model']}:{version['spec']['version']}"
         there = f"name it with --store, {VARIABLE} or store=" if address else "name no other store"
         raise OtherStore(
-            f"{shown} is in {address or 'the store of the embedded platform'}, not in "
-            f"{place.address or 'that of the embedded platform'}; {there}"
+            f"{shown} is in {address or 'the store of the platform'}, not in "
+            f"{place.address or 'that of the platform'}; {there}"
         )

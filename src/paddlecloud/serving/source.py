@@ -8,7 +8,8 @@
     ocr:7, with a grant in the environment        that version of the ModelHub (`modelhub.pod_access`)
 
 `PADDLECLOUD_MODEL_ENDPOINT` names the model store; a `manifest.json` beside the archive, where there is one, holds its
-sha256. Keys of object stores are in the environment under the names their own tools use (AWS_ACCESS_KEY_ID …).
+sha256. For one that asks for a token, as the model hub does, `PADDLECLOUD_MODEL_HUB_TOKEN` has it: it is sent nowhere
+else. Keys of object stores are in the environment under the names their own tools use (AWS_ACCESS_KEY_ID …).
 Fetching itself is `paddlecloud.storage`'s. What was fetched is kept under its address: a restart does not fetch again.
 
 What nobody vouches for is refused: an archive over plain http without a digest, unless the deployer allows it
@@ -35,6 +36,7 @@ from paddlecloud.serving.errors import ModelError
 log = logging.getLogger(__name__)
 
 ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
+TOKEN = "PADDLECLOUD_MODEL_HUB_TOKEN"  # noqa: S105 - the name of a variable
 BUCKET = "model-center"
 _DIGEST = re.compile(r"sha256=([0-9a-f]{64})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(:[A-Za-z0-9][A-Za-z0-9._-]*)?")
@@ -73,7 +75,7 @@ def local_folder(reference: str, cache: Path, *, plain_http: bool = False) -> Mo
         )
     name, _, version = reference.partition(":")
     address = f"{endpoint.rstrip('/')}/{BUCKET}/{name}/{version or 'latest'}/{name}.tar.gz"
-    return ModelFolder(_fetched(address, cache), fetched=True)
+    return ModelFolder(_fetched(address, cache, os.environ.get(TOKEN, "")), fetched=True)
 
 
 def _of_hub(access: PodAccess, cache: Path) -> Path:
@@ -93,7 +95,7 @@ def _of_hub(access: PodAccess, cache: Path) -> Path:
     return held.folder
 
 
-def _fetched(address: str, cache: Path) -> Path:
+def _fetched(address: str, cache: Path, token: str = "") -> Path:
     place = cache / hashlib.sha256(address.encode()).hexdigest()[:16]
     if place.is_dir():
         return _inner(place)
@@ -103,7 +105,10 @@ def _fetched(address: str, cache: Path) -> Path:
     with tempfile.TemporaryDirectory(dir=cache) as draft:
         model = Path(draft) / "model"
         try:
-            (_unpack if urlsplit(address).scheme in _WEB else _copy)(address, Path(draft), model)
+            if urlsplit(address).scheme in _WEB:
+                _unpack(address, Path(draft), model, token)
+            else:
+                _copy(address, Path(draft), model)
         except StorageError as error:
             raise ModelError(str(error)) from error
         try:
@@ -114,7 +119,7 @@ def _fetched(address: str, cache: Path) -> Path:
     return _inner(place)
 
 
-def _unpack(address: str, draft: Path, target: Path) -> None:
+def _unpack(address: str, draft: Path, target: Path, token: str) -> None:
     from paddlecloud.storage.archive import fetch, unpack
 
     url, fragment = urldefrag(address)
@@ -123,8 +128,8 @@ def _unpack(address: str, draft: Path, target: Path) -> None:
         raise ModelError(f"{address}: what follows # must be sha256= and 64 hexadecimal digits")
     if not url.endswith((".tar.gz", ".tgz", ".tar", ".zip")):
         raise ModelError(f"{url} is no .tar.gz archive of a model")
-    digest = fetch(url, draft / "archive")
-    expected, says = (asked[1], "the reference asks for") if asked else (_announced(url), "its manifest says")
+    digest = fetch(url, draft / "archive", token)
+    expected, says = (asked[1], "the reference asks for") if asked else (_announced(url, token), "its manifest says")
     if expected and expected != digest:
         raise ModelError(f"{url} has sha256 {digest}, {says} {expected}: fetched damaged, or changed")
     unpack(draft / "archive", target, name=url)
@@ -153,13 +158,13 @@ def _copy(address: str, draft: Path, target: Path) -> None:
         raise ModelError(f"there is nothing at {address}; check bucket and prefix")
 
 
-def _announced(url: str) -> str:
+def _announced(url: str, token: str) -> str:
     """The sha256 in the manifest beside the archive; empty where there is none."""
     from paddlecloud.storage.archive import open_web
     from paddlecloud.storage.errors import StorageError
 
     try:
-        with open_web(f"{url.rpartition('/')[0]}/manifest.json") as answer:
+        with open_web(f"{url.rpartition('/')[0]}/manifest.json", token) as answer:
             content = json.loads(answer.read(1 << 20))
     except (OSError, ValueError, RecursionError, StorageError):
         return ""

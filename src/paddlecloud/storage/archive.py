@@ -78,17 +78,19 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def open_web(url: str) -> Any:
-    """The answer to a GET of an http(s) URL."""
+def open_web(url: str, token: str = "") -> Any:
+    """The answer to a GET of an http(s) URL. A token is sent to this server alone, not to one it redirects to."""
     request = urllib.request.Request(url, headers={"User-Agent": "paddlecloud"})  # noqa: S310 - parsed as http(s)
+    if token:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
     return urllib.request.build_opener(_Redirects).open(request, timeout=TIMEOUT)
 
 
-def fetch(url: str, target: Path) -> str:
+def fetch(url: str, target: Path, token: str = "") -> str:
     """Write what is behind an http(s) URL into a file; returns its sha256. Raises `StorageError`."""
     digest = hashlib.sha256()
     try:
-        with open_web(url) as answer, target.open("wb") as file:
+        with open_web(url, token) as answer, target.open("wb") as file:
             while piece := answer.read(CHUNK):
                 digest.update(piece)
                 file.write(piece)

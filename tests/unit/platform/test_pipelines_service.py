@@ -7,10 +7,11 @@ import copy
 import pytest
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.platform.pipelines import restored, service_objects
+from paddlecloud.platform.pipelines import SERVICE
+from paddlecloud.platform.published import restored, service_objects
 
 ADDRESS = {"clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"], "ipFamilies": ["IPv4"], "sessionAffinity": "None"}
-WANTED = service_objects(4000)[0]
+WANTED = service_objects(SERVICE, 4000)[0]
 STORED: Object = {**WANTED, "spec": {**WANTED["spec"], **ADDRESS}}
 
 

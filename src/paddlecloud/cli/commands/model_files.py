@@ -142,10 +142,10 @@ def verify(session: Session, args: argparse.Namespace) -> int:
         if args.names:
             wanted = [session.api.do(model_transfer.find(place, args.names[0]))]
         else:
-            keys = sorted(catalogue.versions(place.store, place.namespace))
-            wanted = [catalogue.get(place.store, which) for which in keys]
+            keys = sorted(catalogue.versions(place.files(), place.namespace))
+            wanted = [catalogue.get(place.files(), which) for which in keys]
         meter = Meter("verifying", total=sum(one.size for one in wanted), quiet=bool(fmt.name))
-        faults = [(one, fault) for one in wanted for fault in verification.verify(place.store, one, meter.add)]
+        faults = [(one, fault) for one in wanted for fault in verification.verify(place.files(), one, meter.add)]
     if fmt.name:
         items = [{"model": one.model, "version": one.version, "path": f.path, "what": f.what} for one, f in faults]
         output.print_report(session, "ModelVerification", {"versions": len(wanted), "faults": items})
@@ -165,7 +165,7 @@ def gc(session: Session, args: argparse.Namespace) -> int:
         if args.nobody_pushes and not args.dry_run:
             session.confirm("Remove all files that no version names, on your word that nobody pushes now?")
         grace = args.grace
-        done = garbage.collect(place.store, grace=grace, nobody_pushes=args.nobody_pushes, dry_run=args.dry_run)
+        done = garbage.collect(place.files(), grace=grace, nobody_pushes=args.nobody_pushes, dry_run=args.dry_run)
     if fmt.name:
         body: dict[str, Any] = {key: value for key, value in vars(done).items() if not key.endswith("_bytes")}
         body |= {"keptBytes": done.kept_bytes, "markedBytes": done.marked_bytes, "removedBytes": done.removed_bytes}

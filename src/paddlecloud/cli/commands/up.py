@@ -20,6 +20,11 @@ from paddlecloud.platform.lifecycle import Started
 if TYPE_CHECKING:
     from paddlecloud.cli.objects.unfinished import Unfinished
 
+_SERVERS = {
+    endpoint.PIPELINES_PORT: ("the pipelines' API", "pipelines"),
+    endpoint.HUB_PORT: ("the model hub", "hub"),
+}
+"""File with the port → what it is, and the field of the endpoint."""
 EXIT_CODES = {"usage": USAGE, "conflict": CONFLICT, "other": ERROR}
 
 
@@ -90,19 +95,19 @@ def run_up(session: Session, args: argparse.Namespace) -> int:
         durable=args.durable,
         controllers=not args.no_controllers,
     )
-    former = endpoint.kept_pipelines_port(data)
+    former = {name: endpoint.kept_number(data, name) for name in _SERVERS}
     with _failures():
         started = lifecycle.start(data, options, report=session.note)
     if started.new:
         session.note(f"platform ready in {started.seconds:.1f} s")
     if started.endpoint.port != endpoint.kept_port(data):
         _warn_of_another_port(session, data, started.endpoint.port)
-    if former and started.endpoint.pipelines not in (0, former):
-        session.warn(
-            f"port {former} of the pipelines' API was in use by another program, so it listens on "
-            f"{started.endpoint.pipelines} from now on. Scripts that name port {former} send their tokens "
-            "to that program: give them the new address"
-        )
+    for name, (what, field) in _SERVERS.items():
+        if former[name] and (port := getattr(started.endpoint, field)) not in (0, former[name]):
+            session.warn(
+                f"port {former[name]} of {what} was in use by another program, so it listens on {port} from now on. "
+                f"Scripts that name port {former[name]} send their tokens to that program: give them the new address"
+            )
     written = _write_users_kubeconfig(session, args, data, started)
     _show_started(session, args, data, started, written)
     return 0
@@ -147,6 +152,7 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
         body = {
             "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
             "context": kubeconfig.CONTEXT, "started": started.new, "pipelines": found.pipelines_url,
+            "modelHub": found.hub_url,
         }  # fmt: skip
         output.print_report(session, "Platform", body)
         return
@@ -154,6 +160,8 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
     session.print(f'context "{kubeconfig.CONTEXT}" written to {written}')
     if found.pipelines_url:
         session.print(f"pipelines: {found.pipelines_url} (the API of Kubeflow Pipelines)")
+    if found.hub_url:
+        session.print(f"model hub: {found.hub_url}")
     if written != kubeconfig.users_file():
         session.note(f"to use it: export KUBECONFIG={written}")
     session.note("next: pdc get nodes, or pdc run -- python train.py    (a program of yours)")
@@ -208,6 +216,7 @@ def run_status(session: Session, args: argparse.Namespace) -> int:
     if running is not None:
         body |= {"url": running.url, "pid": running.pid, "uptimeSeconds": round(time.time() - running.started)}
         body |= {"pipelines": running.pipelines_url} if running.pipelines_url else {}
+        body |= {"modelHub": running.hub_url} if running.hub_url else {}
         body |= {"residentMegabytes": found.resident >> 20, "kubeconfig": str(kubeconfig.own_file(data))}
     if fmt.name:
         output.print_report(session, "PlatformStatus", body)
