@@ -8,6 +8,7 @@ import shlex
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -124,10 +125,22 @@ def ask(
 class Load:
     """Requests one after the other from several clients, with every answer they got."""
 
-    def __init__(self, url: str, *, clients: int = 4, pause: float = 0.01, path: str = "/") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        clients: int = 4,
+        pause: float = 0.01,
+        path: str = "/",
+        body: bytes = b"x" * 100,
+        gateway: str = "",
+        word: Callable[[str], str] = lambda text: text.split()[0],
+    ) -> None:
+        """`gateway` is the address of one elsewhere; `word` is what of an answer is counted."""
         self.answers: Counter[str] = Counter()
         self.errors: list[str] = []
         self._url, self._pause, self._path = url, pause, path
+        self._body, self._gateway, self._word = body, gateway, word
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(clients)]
 
@@ -136,12 +149,13 @@ class Load:
         connection: http.client.HTTPConnection | None = None
         while not self._stop.is_set():
             try:
-                connection = connection or http.client.HTTPConnection("127.0.0.1", parts.port, timeout=30)
-                connection.request("POST", self._path, body=b"x" * 100, headers={"Host": parts.netloc})
+                place = (self._gateway, 80) if self._gateway else ("127.0.0.1", parts.port)
+                connection = connection or http.client.HTTPConnection(*place, timeout=30)
+                connection.request("POST", self._path, body=self._body, headers={"Host": parts.netloc})
                 answer = connection.getresponse()
                 text = answer.read().decode()
                 if answer.status == 200:
-                    self.answers[text.split()[0]] += 1
+                    self.answers[self._word(text)] += 1
                 else:
                     self.errors.append(f"{answer.status} {text}")
             except (OSError, http.client.HTTPException) as error:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness import Target, need
+from unit.serving import models
 
 PAGES = Path(__file__).parents[2] / "docs"
 ENGLISH, CHINESE = PAGES / "paddleservice.md", PAGES / "paddleservice.zh.md"
@@ -32,6 +33,8 @@ def test_every_command_of_the_page_does_what_it_shows(
     need("curl", have=shutil.which("curl") is not None, hint="apt-get install curl")
     for name, text in re.findall(r"<!-- file: (\S+) -->\n```\w+\n(.*?)```", ENGLISH.read_text(), re.DOTALL):
         (tmp_path / name).write_text(text)
+    models.linear(tmp_path / "model")
+    embedded.offer("paddlecloud/serving:latest")
     programs = {
         "pdc": f'exec {sys.executable} -m paddlecloud.cli.main -n {namespace} "$@"',
         "kubectl": f'exec {kubectl_binary} -n {namespace} "$@"',

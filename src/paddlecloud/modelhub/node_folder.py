@@ -35,7 +35,7 @@ _PREFIX = "sha256-"
 
 
 class VersionSource(Protocol):
-    """Where a version comes from; `hub_client.HubVersion`."""
+    """Where a version comes from; `granted_version.GrantedVersion`."""
 
     def manifest(self) -> Manifest: ...
 

@@ -21,6 +21,7 @@ from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
+from paddlecloud.controllers.paddleservice.hub_pods import HubAccess
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
 from paddlecloud.drivers import drivers_of
@@ -48,7 +49,7 @@ from paddlecloud.local.workflow.controller import Workflows
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
-from paddlecloud.platform import chart, fingerprint
+from paddlecloud.platform import chart, fingerprint, modelhub
 from paddlecloud.platform.modelhub import model_hub
 from paddlecloud.platform.pipelines import pipelines_api
 
@@ -141,7 +142,12 @@ class EmbeddedPlatform:
             PaddleServiceController(
                 self._client("serving", "paddleservice-controller"),
                 clock=clock,
-                site=Site.from_environment(os.environ)._replace(models=reading, fingerprint=fingerprint.of_folder),
+                site=Site.from_environment(os.environ)._replace(
+                    models=reading,
+                    fingerprint=fingerprint.of_folder,
+                    hub=HubAccess(modelhub.URL, node_root=str(data.resolve() / "served-models")),
+                ),
+                key_namespace=chart.NAMESPACE,
             ),
             SampleSetController(self._client("sampleset", "sampleset-controller"), clock=clock, options=for_sets),
             SampleJobController(self._client("sampleset", "samplejob-controller"), clock=clock, options=for_sets),

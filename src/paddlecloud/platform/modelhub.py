@@ -18,6 +18,8 @@ from paddlecloud.platform import chart, endpoint
 from paddlecloud.platform.published import PublishedServer, PublishedService, account_objects
 from paddlecloud.storage.stores import open_store
 
+URL = f"http://{names.SERVICE}.{chart.NAMESPACE}:{names.PORT}"
+"""For pods."""
 SERVICE = PublishedService(names.SERVICE, chart.NAMESPACE, names.PORT, "the model hub")
 
 

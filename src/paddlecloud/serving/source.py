@@ -82,11 +82,11 @@ def _of_hub(access: PodAccess, cache: Path) -> Path:
     """Held until the process ends, so that nobody removes it from the node meanwhile."""
     from paddlecloud.modelhub import node_folder  # only who fetches pays for it
     from paddlecloud.modelhub.errors import Damaged, HubError
-    from paddlecloud.modelhub.hub_client import HubVersion
+    from paddlecloud.modelhub.granted_version import GrantedVersion
     from paddlecloud.storage.errors import StorageError
 
     try:
-        held = node_folder.hold(cache, access.digest, HubVersion(access))
+        held = node_folder.hold(cache, access.digest, GrantedVersion(access))
     except (HubError, StorageError) as error:
         look = f"; `pdc model verify {access.shown}` shows what is damaged" if isinstance(error, Damaged) else ""
         raise ModelError(f"{access.shown} cannot be fetched: {error}{look}") from error
