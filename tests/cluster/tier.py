@@ -117,10 +117,10 @@ PARTS = {
         ),
     ),
     "serving": Part(
-        "PaddleService on Knative and without, the manual's services, models by name, the suites",
+        "PaddleService on Knative and without, the manual's services, models by name, their versions, the suites",
         (
             "tests/cluster/test_paddleservice.py", "tests/cluster/test_manual_services.py",
-            "tests/cluster/test_model_*.py",
+            "tests/cluster/test_model_*.py", "tests/scenarios/test_models.py",
         ),
     ),
     "workflows": Part(

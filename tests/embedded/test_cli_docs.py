@@ -1,4 +1,4 @@
-"""Every command shown in docs/cli.md and docs/cli.zh.md is run, in the order of the page, on one platform.
+"""Every command shown in docs/cli.md, docs/models.md and their Chinese pages is run, in the order of the page.
 
 A line may end in `# exits N` for the exit code it shows, or `# until Ctrl-C` for a command that goes on by itself. The
 lines printed below a command must be in its output; `…` stands for anything.
@@ -19,6 +19,8 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 ENGLISH, CHINESE = DOCS / "cli.md", DOCS / "cli.zh.md"
 PAGES = pytest.mark.parametrize("page", [ENGLISH, CHINESE], ids=lambda page: page.name)
+COMMANDS_OF = {ENGLISH: 50, CHINESE: 20, DOCS / "models.md": 25, DOCS / "models.zh.md": 25}
+"""How many commands each page has at least."""
 STARTED_ELSEWHERE = ("up", "down", "status")
 """These start and stop platforms; the fixture runs them for this very test."""
 
@@ -56,7 +58,7 @@ VARIES = ("ok ", "warn ", "fail ")
 """Findings of doctor: they depend on the machine."""
 
 
-@PAGES
+@pytest.mark.parametrize("page", COMMANDS_OF, ids=lambda page: page.name)
 @pytest.mark.timeout(900)  # a hundred commands, one after the other
 def test_every_command_of_the_page_does_what_it_shows(server: Any, namespace: str, tmp_path: Path, page: Path) -> None:
     for name, text in files(page).items():
@@ -89,7 +91,7 @@ def test_every_command_of_the_page_does_what_it_shows(server: Any, namespace: st
                 pattern = re.compile(re.escape(line).replace("…", ".*"))
                 assert any(map(pattern.fullmatch, out.splitlines())), f"{shown} does not print {line!r} but\n{out}"
         ran += 1
-    assert ran > (50 if page == ENGLISH else 20)
+    assert ran > COMMANDS_OF[page]
 
 
 def interrupt(command: list[str], environment: dict[str, str], folder: Path) -> tuple[int, str, str]:

@@ -159,6 +159,7 @@ MISSPELT = [
     ("model convert ocr:1 --to onxx", USAGE, "say which form"),
     ("trace modle/ocr:1", NOT_FOUND, 'did you mean "model"?'),
     ("trace pdj/slwo", NOT_FOUND, "no version of a model recorded one"),
+    ("model rolback ocr@production", USAGE, 'did you mean "rollback"?'),
     ("metrics slwo", NOT_FOUND, JOB),
     ("visualdl pdj/slwo", NOT_FOUND, JOB),
     ("completion bsh", USAGE, 'did you mean "bash"?'),

@@ -19,7 +19,7 @@ from paddlecloud.modelhub import catalogue
 from paddlecloud.modelhub.errors import VersionExists
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import push, read_local
-from paddlecloud.sdk.models import InUse
+from paddlecloud.sdk.model_removal import InUse
 from paddlecloud.storage.stores import open_store
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
 
@@ -75,7 +75,7 @@ def test_a_model_from_its_first_push_to_its_removal(run: Run) -> None:
 
     code, _, said = run("rm", "ocr:1", "-y")
     assert code == CONFLICT
-    assert "ocr:1 is production: move it to another version first" in said
+    assert "ocr:1 is in use by alias production: move or remove it first" in said
     run("tag", "ocr:2", "production")
     assert run("rm", "ocr:1", "-y")[0] == OK
     assert run("rm", "ocr:1", "-y")[0] == NOT_FOUND
@@ -122,7 +122,7 @@ def test_kubectl_shows_models_and_changes_neither_versions_nor_histories(
     run: Run, kubectl: Kubectl, namespace: str
 ) -> None:
     run("push", "ocr:v1.2", "model", "--alias", "production")
-    assert kubectl("-n", namespace, "get", "models").stdout.split()[:4] == ["NAME", "LATEST", "PRODUCTION", "STAGING"]
+    assert kubectl("-n", namespace, "get", "models").stdout.split()[:4] == ["NAME", "VERSIONS", "LATEST", "PRODUCTION"]
     for what, patch, text in (
         ("modelversion/ocr.v1.2", {"spec": {"size": 1}}, "a version never changes"),
         ("model/ocr", {"spec": {"aliases": {"production": "9"}}}, "use `pdc model tag`"),
@@ -135,6 +135,7 @@ def test_kubectl_shows_models_and_changes_neither_versions_nor_histories(
 def test_what_others_wrote_by_hand_is_shown_and_warned_of(run: Run, kubectl: Kubectl, namespace: str) -> None:
     run("push", "ocr:1", "model", "--alias", "production")
     found = json.loads(kubectl("-n", namespace, "get", "model/ocr", "-o", "json").stdout)
+    del found["metadata"]["resourceVersion"]  # the controller writes too
     spec = found["spec"]
     spec["aliases"] = {"production": "2", "latest": "2"}
     spec["moves"].append({**spec["moves"][-1], "alias": "latest", "to": "2"})
@@ -229,7 +230,7 @@ def test_the_sdk_does_the_same(main_context: None, server: Target, namespace: st
         assert [one.name for one in client.models.list("ocr")] == ["ocr.1.1", "ocr.1"]
         assert client.models.get("ocr").name == "ocr.1.1"
         assert (client.models.pull("ocr@production", tmp_path / "copy") / "net.onnx").read_bytes() == b"first"
-        with pytest.raises(InUse, match="production and staging"):
+        with pytest.raises(InUse, match="alias production, alias staging"):
             client.models.remove("ocr:1")
         with pytest.raises(BadReference, match="did you mean 'ocr'"):
             client.models.get("OCR")

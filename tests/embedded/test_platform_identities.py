@@ -66,6 +66,7 @@ def test_no_part_of_the_platform_is_an_administrator(running: Running) -> None:
         "sampleset-controller": {f"{ACCOUNTS}sampleset-sa"},
         "samplejob-controller": {f"{ACCOUNTS}sampleset-sa"},
         "paddleservice-controller": {f"{ACCOUNTS}paddle-serving-sa"},
+        "model-controller": {f"{ACCOUNTS}models-sa"},
         "knative": {"system:serviceaccount:knative-serving:controller"},
         "scheduler": {"system:kube-scheduler"},
         "workloads": {"system:kube-controller-manager"},

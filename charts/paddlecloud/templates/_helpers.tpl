@@ -1,14 +1,16 @@
-{{/* The three Deployments: values key → the controllers its process runs. */}}
+{{/* The Deployments: values key → the controllers its process runs. */}}
 {{- define "paddlecloud.controllers" -}}
 paddlejob: [paddlejob{{ if .Values.paddlejob.kubeflow }}, kubeflow-paddlejob{{ end }}]
 sampleset: [sampleset, samplejob]
 serving: [paddleservice]
+models: [model]
 {{- end }}
 
 {{- define "paddlecloud.accounts" -}}
 paddlejob: paddlejob-sa
 sampleset: sampleset-sa
 serving: paddle-serving-sa
+models: models-sa
 {{- end }}
 
 {{- define "paddlecloud.fullname" -}}

@@ -60,6 +60,8 @@ MODEL_VERSION = f"{SERVING}/model-version"
 
 MODEL_LABEL = f"{MODELHUB}/model"
 """Of a ModelVersion, with the name of its Model as value: versions of one model are selected by it."""
+MODEL_FINALIZER = f"{MODELHUB}/files"
+"""Of a ModelVersion: its manifest in the store is removed before it goes. Of a Model: its versions are."""
 
 PIPELINE_STEP = "paddlepaddle.org/pipeline-step"
 """Annotation of what a launcher of a pipeline made: the run it was started for, and a digest of what was asked for."""

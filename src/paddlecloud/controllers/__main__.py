@@ -9,7 +9,9 @@ front of all replicas, so the one that leads says so by a label on its own pod, 
 
 The paddleservice controller reads `SERVING_IMAGE`, the inference server's image, and `PADDLECLOUD_MODEL_ENDPOINT`, the
 model store that `model: NAME:VERSION` is looked up in where the ModelHub has no such model. `PADDLECLOUD_MODEL_HUB` is
-the URL by which pods reach the hub, `PADDLECLOUD_MODEL_FOLDER` the root of the folders of nodes that they share.
+the URL by which pods reach the hub, `PADDLECLOUD_MODEL_FOLDER` the root of the folders of nodes that they share. The
+model controller reads `PADDLECLOUD_MODEL_STORE`, the address of the store of versions, and its keys; without it no
+version is kept or removed.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from paddlecloud.controllers import engines, paddleservice
+from paddlecloud.controllers.model import ModelController, ModelStore
 from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -45,6 +48,8 @@ from paddlecloud.kube.metered import MeteredTransport
 from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import PODS
 from paddlecloud.kube.watchdog import LoopWatchdog
+from paddlecloud.modelhub.places import VARIABLE as MODEL_STORE
+from paddlecloud.storage.stores import open_store
 
 log = logging.getLogger(__name__)
 
@@ -114,12 +119,19 @@ def _paddleservice(given: Setting) -> Service:
     return lambda: engines.follow(lambda: paddleservice.served_kinds(given.client), make)
 
 
+def _model(given: Setting) -> Service:
+    address = os.environ.get(MODEL_STORE, "").rstrip("/")
+    store = ModelStore(open_store(address), (address, "")) if address else None
+    return ModelController(given.client, store=store, namespace=given.namespace, hooks=given.hooks).run
+
+
 CONTROLLERS: dict[str, Maker] = {
     "paddlejob": _paddlejob,
     "kubeflow-paddlejob": _kubeflow,
     "sampleset": _sampleset,
     "samplejob": _samplejob,
     "paddleservice": _paddleservice,
+    "model": _model,
 }
 
 

@@ -9,5 +9,3 @@ VARIABLE = "PADDLECLOUD_MODEL_HUB"
 """The address of the server, for clients: http(s)://HOST[:PORT]."""
 TOKEN_VARIABLE = "PADDLECLOUD_MODEL_HUB_TOKEN"  # noqa: S105 - the name of a variable
 """A token or a read grant for it, where it is not that of the kubeconfig."""
-FOLDER = "models"
-"""The store of the embedded platform, in its data directory."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from paddlecloud.cache.retained import SetFolders
+from paddlecloud.controllers.model import ModelController, ModelStore
 from paddlecloud.controllers.node_folders import NodeFolders
 from paddlecloud.controllers.paddlejob import JobOptions, ListenAddress, PaddleJobController
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
@@ -49,9 +50,11 @@ from paddlecloud.local.workflow.controller import Workflows
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
+from paddlecloud.modelhub.places import FOLDER
 from paddlecloud.platform import chart, fingerprint, modelhub
 from paddlecloud.platform.modelhub import model_hub
 from paddlecloud.platform.pipelines import pipelines_api
+from paddlecloud.storage.stores import open_store
 
 log = logging.getLogger(__name__)
 
@@ -151,6 +154,7 @@ class EmbeddedPlatform:
             ),
             SampleSetController(self._client("sampleset", "sampleset-controller"), clock=clock, options=for_sets),
             SampleJobController(self._client("sampleset", "samplejob-controller"), clock=clock, options=for_sets),
+            ModelController(self._client("models", "model-controller"), clock=clock, store=_model_store(data)),
         )
 
     def _client(self, controller: str, user_agent: str) -> Client:
@@ -220,6 +224,11 @@ class EmbeddedPlatform:
                 await server.stop()
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
+
+
+def _model_store(data: Path) -> ModelStore:
+    """The folder that `pdc model` and the SDK push to."""
+    return ModelStore(open_store(f"file://{data.resolve() / FOLDER}"))
 
 
 def node_configs(count: int) -> list[NodeConfig]:

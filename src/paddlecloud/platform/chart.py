@@ -14,7 +14,12 @@ from paddlecloud.kube.resource import Object
 
 NAMESPACE = "kube-system"
 """Of the accounts: in the chart it is the release's, which may come to this platform as well."""
-ACCOUNTS = {"paddlejob": "paddlejob-sa", "sampleset": "sampleset-sa", "serving": "paddle-serving-sa"}
+ACCOUNTS = {
+    "paddlejob": "paddlejob-sa",
+    "sampleset": "sampleset-sa",
+    "serving": "paddle-serving-sa",
+    "models": "models-sa",
+}
 """Key in rbac.yaml → account, as the chart's helper `paddlecloud.accounts` has it."""
 _RBAC = "rbac.authorization.k8s.io"
 _USERS = {"edit": ("create", "delete", "deletecollection", "patch", "update"), "view": ("get", "list", "watch")}
@@ -64,6 +69,8 @@ def user_roles() -> list[Object]:
     """Parts of Kubernetes' roles `edit` and `view`: what their holders may do with this project's kinds."""
     made: list[Object] = []
     for key, parts in _rules().items():
+        if not parts["users"]:
+            continue
         for role, verbs in _USERS.items():
             obj = _object(f"{_RBAC}/v1", "ClusterRole", f"paddlecloud:{key}:{role}")
             obj["metadata"]["labels"][f"{_RBAC}/aggregate-to-{role}"] = "true"

@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import names
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.sdk import model_origin, model_transfer, models, place
+from paddlecloud.sdk import model_aliases, model_origin, model_removal, model_transfer, models, place
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, Objects
 from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
@@ -128,16 +128,44 @@ class AsyncModels:
         wanted, where = references.parse(reference), namespace or self._client.namespace
         api = self._client.api
         version = await models.resolve(api, where, wanted)
-        by, at = await models.user_name(api), rfc3339(time.time())
-        found, _ = await models.move_alias(api, where, wanted.model, alias, version, by=by, at=at, reason=reason)
-        return AsyncHandle(self._client, MODELS, found)
+        by, at = await self._who()
+        done = await model_aliases.move_alias(api, where, wanted.model, alias, version, by=by, at=at, reason=reason)
+        return AsyncHandle(self._client, MODELS, done.model)
+
+    async def untag(self, reference: str, *, reason: str = "", namespace: str | None = None) -> AsyncHandle:
+        """Remove the alias `NAME@ALIAS`; the removal is part of the history. The answer is the Model."""
+        wanted, where = _alias(reference), namespace or self._client.namespace
+        by, at = await self._who()
+        done = await model_aliases.remove_alias(
+            self._client.api, where, wanted.model, wanted.alias, by=by, at=at, reason=reason
+        )
+        return AsyncHandle(self._client, MODELS, done.model)
+
+    async def promote(
+        self, reference: str, *, to: str = "production", reason: str = "", namespace: str | None = None
+    ) -> AsyncHandle:
+        """Point the alias `production`, or another, to `NAME:VERSION` or to what `NAME@ALIAS` points to."""
+        return await self.tag(reference, to, reason=reason, namespace=namespace)
+
+    async def rollback(self, reference: str, *, reason: str = "", namespace: str | None = None) -> AsyncHandle:
+        """Point `NAME@ALIAS` to the version before, by its history; again: further back. The answer is the Model."""
+        wanted, where = _alias(reference), namespace or self._client.namespace
+        by, at = await self._who()
+        done = await model_aliases.roll_back(
+            self._client.api, where, wanted.model, wanted.alias, by=by, at=at, reason=reason
+        )
+        return AsyncHandle(self._client, MODELS, done.model)
+
+    async def _who(self) -> tuple[str, str]:
+        """For the history: who moves an alias, and when."""
+        return await models.user_name(self._client.api), rfc3339(time.time())
 
     async def remove(
         self, name: str, *, force: bool = False, namespace: str | None = None, store: str = ""
     ) -> Sequence[str]:
-        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias points
-        to what would go, unless the whole model is removed with `force`."""
-        return await model_transfer.remove(await self._place(namespace, store), name, force=force)
+        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias or a
+        PaddleService uses what would go; with `force` a model is removed together with its aliases."""
+        return await model_removal.remove(await self._place(namespace, store), name, force=force)
 
     async def serve(
         self,
@@ -188,6 +216,14 @@ class AsyncModels:
         if data is None or not await self._client.is_embedded():
             raise say
         return f"file://{data / model_transfer.FOLDER}"
+
+
+def _alias(text: str) -> references.Reference:
+    """`NAME@ALIAS`. Raises `BadReference`."""
+    wanted = references.parse(text)
+    if not wanted.alias:
+        raise references.BadReference(f"{text!r} is a version: an alias is meant, as {wanted.model}@production")
+    return wanted
 
 
 async def _in_a_thread(work: Callable[[], Any]) -> Any:

@@ -21,19 +21,16 @@ from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Damaged, HubError, Refused
 from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, Manifest
+from paddlecloud.modelhub.places import FOLDER as FOLDER
+from paddlecloud.modelhub.places import VARIABLE as VARIABLE
 from paddlecloud.modelhub.pull import Pulled, pull_by
 from paddlecloud.modelhub.pull import pull as fetch
 from paddlecloud.modelhub.push import Progress, Pushed, push_next, read_local
 from paddlecloud.modelhub.push import push as put
 from paddlecloud.modelhub.remote import RemoteHub
-from paddlecloud.sdk import models
+from paddlecloud.sdk import model_aliases, models
 from paddlecloud.storage.errors import Denied
 from paddlecloud.storage.stores import Store
-
-VARIABLE = "PADDLECLOUD_MODEL_STORE"
-"""The address of the store, where it is not that of the embedded platform."""
-FOLDER = names.FOLDER
-"""The store of the embedded platform, in its data directory."""
 
 RunBlocking = Callable[[Callable[[], Any]], Awaitable[Any]]
 
@@ -89,9 +86,11 @@ async def push(
         known = await models.versions(place.client, place.namespace, model)
         taken = {str(obj["spec"]["version"]) for obj in known}
         done = await place.run(lambda: push_next(place.files(), place.namespace, model, local, facts, taken, count))
-    await models.register(place.client, done.manifest, store=place.address, latest=latest)
+    await models.register(place.client, done.manifest, store=place.address)
+    if latest:
+        await model_aliases.move_latest(place.client, done.manifest)
     if alias:
-        await models.move_alias(
+        await model_aliases.move_alias(
             place.client, place.namespace, model, alias, done.manifest.version,
             by=facts.created_by, at=facts.created_at, reason=reason,
         )  # fmt: skip
@@ -125,32 +124,13 @@ async def pull(place: Place, found: Manifest, folder: Path, progress: Progress =
     return done
 
 
-async def remove(place: Place, text: str, *, force: bool = False) -> list[str]:
-    """`NAME:VERSION`, or `NAME` for a model with all its versions; which versions were removed. The objects go first:
-    what is left of a removal that was killed is removed by the next."""
-    model, colon, version = text.partition(":")
-    reference.model_name(model)
-    which = catalogue.version_key(place.namespace, model, version) if colon else None
-    for obj in await models.versions(place.client, place.namespace, model):
-        if which is None or obj["spec"]["version"] == version:
-            check_store(place, obj)
-    if which is not None:
-        registered = await models.remove_version(place.client, place.namespace, model, version)
-        stored = await place.run(lambda: _remove(place, which))
-        return [version] if registered or stored else []
-    removed = set(await models.remove_model(place.client, place.namespace, model, force=force))
-    removed |= set(await place.run(lambda: _stored(place, model)))
-    for one in removed:
-        key = catalogue.version_key(place.namespace, model, one)
-        await place.run(lambda key=key: _remove(place, key))  # type: ignore[misc]
-    return sorted(removed)
-
-
-def _remove(place: Place, which: VersionKey) -> bool:
+def remove_stored(place: Place, which: VersionKey) -> bool:
+    """The manifest of a version; whether there was one."""
     return place.hub.remove(which) if place.hub else catalogue.remove(place.files(), which)
 
 
-def _stored(place: Place, model: str) -> list[str]:
+def stored_versions(place: Place, model: str) -> list[str]:
+    """Those that the store has, registered or not."""
     if place.hub is not None:
         return place.hub.versions(place.namespace, model)
     return [one.version for one in catalogue.versions(place.files(), place.namespace, model)]

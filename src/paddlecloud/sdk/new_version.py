@@ -1,4 +1,4 @@
-"""`models.new`: a folder to save a model into, which becomes a version when the block ends without an exception.
+"""client.models.new: a folder to save a model into, which becomes a version when the block ends without an exception.
 
 A process of a distributed job that is not its first worker saves into its folder as all do, and pushes nothing: one job
 makes one version. A push that fails keeps the folder, and the error names it: hours of training went into it.

@@ -286,9 +286,25 @@ class Models:
         moving = self._core.tag(reference, alias, reason=reason, namespace=namespace)
         return Handle(self._portal, self._portal.run(moving))
 
+    def untag(self, reference: str, *, reason: str = "", namespace: str | None = None) -> Handle:
+        """Remove the alias `NAME@ALIAS`; the removal is part of the history. The answer is the Model."""
+        return Handle(self._portal, self._portal.run(self._core.untag(reference, reason=reason, namespace=namespace)))
+
+    def promote(
+        self, reference: str, *, to: str = "production", reason: str = "", namespace: str | None = None
+    ) -> Handle:
+        """Point the alias `production`, or another, to `NAME:VERSION` or to what `NAME@ALIAS` points to."""
+        moving = self._core.promote(reference, to=to, reason=reason, namespace=namespace)
+        return Handle(self._portal, self._portal.run(moving))
+
+    def rollback(self, reference: str, *, reason: str = "", namespace: str | None = None) -> Handle:
+        """Point `NAME@ALIAS` to the version before, by its history; again: further back. The answer is the Model."""
+        moving = self._core.rollback(reference, reason=reason, namespace=namespace)
+        return Handle(self._portal, self._portal.run(moving))
+
     def remove(self, name: str, *, force: bool = False, namespace: str | None = None, store: str = "") -> Sequence[str]:
-        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias points
-        to what would go, unless the whole model is removed with `force`."""
+        """`NAME:VERSION`, or `NAME` with all its versions, which are returned. Raises `InUse` while an alias or a
+        PaddleService uses what would go; with `force` a model is removed together with its aliases."""
         return self._portal.run(self._core.remove(name, force=force, namespace=namespace, store=store))
 
     def serve(

@@ -117,7 +117,7 @@ def test_the_columns_of_the_manual_are_printed_in_its_order() -> None:
     assert shown("paddleservices") == [
         *("NAME", "URL", "DEFAULT", "CANARY", "TRAFFIC", "READY", "REPLICAS", "AGE"),
     ]
-    assert shown("models") == ["NAME", "LATEST", "PRODUCTION", "STAGING", "AGE"]
+    assert shown("models") == ["NAME", "VERSIONS", "LATEST", "PRODUCTION", "STAGING", "AGE"]
     assert shown("podgroups") == ["NAME", "STATUS", "MINMEMBER", "RUNNINGS", "AGE"]
 
 

@@ -16,7 +16,11 @@ def test_the_chart_that_the_package_carries_is_the_one_that_helm_installs() -> N
 
 @pytest.mark.parametrize("account", ACCOUNTS.values())
 def test_an_embedded_controller_may_do_what_the_chart_lets_it_do_and_nothing_else(account: str) -> None:
-    everywhere = [each for each in render("paddlejob.kubeflow=true") if each["kind"] not in ("Role", "RoleBinding")]
+    everywhere = [
+        each
+        for each in render("paddlejob.kubeflow=true", "models.enabled=true")
+        if each["kind"] not in ("Role", "RoleBinding")
+    ]
     of_the_chart = granted(everywhere)
     assert {"paddlejob-sa", "sampleset-sa", "paddle-serving-sa"} <= of_the_chart.keys()
     assert granted(controller_accounts())[account] == of_the_chart[account]

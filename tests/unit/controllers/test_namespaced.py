@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.controllers.model import ModelController
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import JobOptions, PaddleJobController
 from paddlecloud.controllers.paddleservice import PaddleServiceController
@@ -20,6 +21,7 @@ CONTROLLERS: dict[Callable[..., Operator[Any, Any]], dict[str, object]] = {
     SampleSetController: {"options": SampleSetOptions()},
     SampleJobController: {"options": SampleSetOptions()},
     PaddleServiceController: {},
+    ModelController: {"store": None},
 }
 
 

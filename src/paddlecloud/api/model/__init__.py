@@ -1,7 +1,8 @@
 """Model and ModelVersion: what `modelhub` stores, as objects. `modelhub.paddlepaddle.org/v1alpha1`.
 
 A ModelVersion never changes. A Model has the aliases of its versions, each with the history of its moves (`aliases`).
-No controller looks after them: `pdc model` and the SDK write them. `decode` and `validate` as for every kind.
+`pdc model` and the SDK write them; `controllers.model` removes them with their files. `decode` and `validate` as for
+every kind.
 """
 
 from __future__ import annotations
@@ -9,7 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.model.declaration import MODEL, MODEL_VERSION
-from paddlecloud.api.model.spec import Model, ModelSpec, ModelVersion, ModelVersionSpec, Move
+from paddlecloud.api.model.spec import (
+    Model,
+    ModelSpec,
+    ModelStatus,
+    ModelVersion,
+    ModelVersionSpec,
+    ModelVersionStatus,
+    Move,
+    NextRemoval,
+    Retention,
+)
 from paddlecloud.api.model.validation import validate
 from paddlecloud.api.problems import decode_as, encode
 
@@ -18,9 +29,13 @@ __all__ = [
     "MODEL_VERSION",
     "Model",
     "ModelSpec",
+    "ModelStatus",
     "ModelVersion",
     "ModelVersionSpec",
+    "ModelVersionStatus",
     "Move",
+    "NextRemoval",
+    "Retention",
     "decode",
     "decode_version",
     "encode",

@@ -15,12 +15,14 @@ MODEL = KindDeclaration(
     categories=("all", "paddle"),
     type=Model,
     doc="Versions under one name, and the aliases that point to them, with their history.",
-    status=False,
+    conditions=("InUse", "AliasBroken"),
     columns=(
+        Column("Versions", "integer", ".status.versions"),
         Column("Latest", "string", ".spec.aliases.latest"),
         Column("Production", "string", ".spec.aliases.production"),
         Column("Staging", "string", ".spec.aliases.staging"),
         AGE,
+        Column("Message", "string", ".status.message", priority=1),
         Column("Description", "string", ".spec.description", priority=1),
     ),
 )
@@ -33,7 +35,8 @@ MODEL_VERSION = KindDeclaration(
     categories=("all", "paddle"),
     type=ModelVersion,
     doc="A model as it was at one time: its content by digest, and where it came from. It never changes.",
-    status=False,
+    conditions=("InUse", "Lost"),
+    phases=("Terminating", "Lost"),
     columns=(
         Column("Model", "string", ".spec.model"),
         Column("Version", "string", ".spec.version"),
@@ -41,7 +44,9 @@ MODEL_VERSION = KindDeclaration(
         Column("Files", "integer", ".spec.files"),
         Column("Bytes", "integer", ".spec.size"),
         Column("By", "string", ".spec.createdBy"),
+        Column("Status", "string", ".status.phase"),
         AGE,
+        Column("Message", "string", ".status.message", priority=1),
         Column("Digest", "string", ".spec.digest", priority=1),
     ),
 )

@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from paddlecloud.api.fields import Int32, Int64, Root, Rule, Time, Wire, doc
+import msgspec
+
+from paddlecloud.api.fields import Conditions, Int32, Int64, Root, Rule, Time, Wire, doc
 from paddlecloud.api.model.reference import ALIAS_PATTERN, LONGEST, NAME_PATTERN, VERSION_PATTERN
 
 MOST_MOVES = 256
 """Of all aliases of a model; with the next one the oldest goes."""
 MOST_ALIASES = 64
 LONGEST_TEXT = 1024
+AGE_PATTERN = "^[1-9][0-9]{0,4}[mhdw]$"
 
 _LAST = "self.moves[size(self.moves) - 1]"
 _FULL = f"(size(oldSelf.moves) == {MOST_MOVES} && [oldSelf.moves[0]] + self.moves == oldSelf.moves + [{_LAST}])"
 
 LAST_MOVE = Rule(
-    f"has(self.moves) && size(self.moves) > 0 ? has(self.aliases) && {_LAST}.alias in self.aliases && "
-    f"self.aliases[{_LAST}.alias] == {_LAST}.to : !has(self.aliases) || size(self.aliases) == 0",
+    "!has(self.moves) || size(self.moves) == 0 ? !has(self.aliases) || size(self.aliases) == 0 : "
+    f"has({_LAST}.to) ? has(self.aliases) && {_LAST}.alias in self.aliases && "
+    f"self.aliases[{_LAST}.alias] == {_LAST}.to : !has(self.aliases) || !({_LAST}.alias in self.aliases)",
     "the last entry of spec.moves must say where its alias points now, and aliases need an entry: use `pdc model tag`",
+)
+_WAS_THERE = f"(has(oldSelf.aliases) && {_LAST}.alias in oldSelf.aliases ? 1 : 0)"
+_SIZES = (
+    "(has(self.aliases) ? size(self.aliases) : 0) == (has(oldSelf.aliases) ? size(oldSelf.aliases) : 0) "
+    f"+ (has({_LAST}.to) ? 1 : 0) - {_WAS_THERE}"
 )
 NO_MOVE_UNRECORDED = Rule(
     "(!has(self.aliases) && !has(oldSelf.aliases)) || "
     "(has(self.aliases) && has(oldSelf.aliases) && self.aliases == oldSelf.aliases) || "
-    "(has(self.moves) && (!has(oldSelf.moves) || self.moves != oldSelf.moves))",
-    "an alias is moved together with an entry in spec.moves that says who moves it and why: use `pdc model tag`",
+    "(has(self.moves) && size(self.moves) > 0 && (!has(oldSelf.moves) || self.moves != oldSelf.moves) && "
+    f"{_SIZES})",
+    "an alias is moved or removed together with an entry in spec.moves that says who does it and why, one alias at a "
+    "time: use `pdc model tag`",
 )
+"""Rules have no loops (`local.apiserver.schema.cel`): of the other aliases they see how many there are."""
 HISTORY_STAYS = Rule(
     "!has(oldSelf.moves) || size(oldSelf.moves) == 0 || (has(self.moves) && size(self.moves) > 0 && "
     f"(self.moves == oldSelf.moves || self.moves == oldSelf.moves + [{_LAST}] || {_FULL}))",
@@ -34,33 +46,80 @@ HISTORY_STAYS = Rule(
 
 
 class Move(Wire):
-    """An alias was moved."""
+    """An alias was moved or removed."""
 
     alias: Annotated[str, doc("Which alias.", required=True, pattern=ALIAS_PATTERN, maxLength=LONGEST)]
-    to: Annotated[str, doc("The version it points to from then on.", required=True, maxLength=LONGEST)]
     by: Annotated[
         str,
         doc("Who moved it, as the client says; the API server's audit log proves it.", required=True, maxLength=256),
     ]
     at: Annotated[Time, doc("When.", required=True)]
+    to: Annotated[
+        str | None,
+        doc("The version it points to from then on; nothing if the alias was removed.", minLength=1, maxLength=LONGEST),
+    ] = None
     previous: Annotated[
         str | None, doc("The version it pointed to before; nothing for a new alias.", maxLength=LONGEST)
     ] = None
     reason: Annotated[str | None, doc("Why, in a sentence.", maxLength=LONGEST_TEXT)] = None
+    rollback: Annotated[
+        bool | None, doc("Whether the alias went back along this history: the next rollback goes further back.")
+    ] = None
+
+
+class Retention(Wire):
+    """Which versions are kept: those that `count` keeps and those that `age` keeps. The others are removed, except the
+    newest, those that an alias names or would go back to by a rollback, and those that a PaddleService uses."""
+
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        Rule("has(self.count) || has(self.age)", "say how many versions are kept (count), for how long (age), or both"),
+    )
+
+    count: Annotated[Int32 | None, doc("The newest so many are kept.", minimum=1, maximum=100_000)] = None
+    age: Annotated[
+        str | None,
+        doc("Those registered within this time are kept: `30d`, or a number of m, h or w.", pattern=AGE_PATTERN),
+    ] = None
 
 
 class ModelSpec(Wire):
-    """Which versions the aliases of a model point to."""
+    """Which versions the aliases of a model point to, and which versions are kept."""
 
     RULES: ClassVar[tuple[Rule, ...]] = (LAST_MOVE, NO_MOVE_UNRECORDED, HISTORY_STAYS)
 
     description: Annotated[str | None, doc("What the model is for.", maxLength=LONGEST_TEXT)] = None
+    retention: Annotated[
+        Retention | None, doc("Which versions are kept; without it all are, until somebody deletes them.")
+    ] = None
     aliases: Annotated[
-        dict[str, str] | None,
+        dict[str, Annotated[str, msgspec.Meta(extra_json_schema={"maxLength": LONGEST})]] | None,
         doc("Names that move, such as `production`, and the version each points to.", maxProperties=MOST_ALIASES),
     ] = None
     moves: Annotated[
         list[Move] | None, doc("The history of all aliases, oldest first; it is only appended to.", maxItems=MOST_MOVES)
+    ] = None
+
+
+class NextRemoval(Wire):
+    """What retention removes next."""
+
+    version: Annotated[str, doc("Which version.", required=True)]
+    at: Annotated[Time, doc("When.", required=True)]
+    reason: Annotated[str | None, doc("Why it is no longer kept.")] = None
+
+
+class ModelStatus(Wire):
+    """What the controller observed."""
+
+    observed_generation: Annotated[Int64 | None, doc("The generation of the spec that this is about.")] = None
+    versions: Annotated[Int32 | None, doc("How many versions the model has.")] = None
+    next_removal: Annotated[NextRemoval | None, doc("What retention removes next, if nothing changes until then.")] = (
+        None
+    )
+    message: Annotated[str | None, doc("What is wrong, or what a deletion waits for.")] = None
+    conditions: Annotated[
+        Conditions | None,
+        doc("`InUse`: it is deleted, and something uses it. `AliasBroken`: an alias names no version that exists."),
     ] = None
 
 
@@ -75,6 +134,7 @@ class Model(Root):
     )
 
     spec: Annotated[ModelSpec | None, doc("Aliases and their history.", required=True)] = None
+    status: Annotated[ModelStatus | None, doc("Written by the controller.")] = None
 
 
 class ModelVersionSpec(Wire):
@@ -112,6 +172,17 @@ class ModelVersionSpec(Wire):
     created_at: Annotated[Time | None, doc("When it was pushed.")] = None
 
 
+class ModelVersionStatus(Wire):
+    """What the controller observed; nothing while there is nothing to say."""
+
+    phase: Annotated[str | None, doc("`Lost`, `Terminating` (deleted, and still in use), or nothing.")] = None
+    message: Annotated[str | None, doc("What is wrong, or what a deletion waits for, and what to do.")] = None
+    conditions: Annotated[
+        Conditions | None,
+        doc("`InUse`: it is deleted, and something uses it. `Lost`: the store has no manifest of it."),
+    ] = None
+
+
 class ModelVersion(Root):
     """A model as it was at one time."""
 
@@ -124,3 +195,4 @@ class ModelVersion(Root):
     )
 
     spec: Annotated[ModelVersionSpec | None, doc("What it is.", required=True)] = None
+    status: Annotated[ModelVersionStatus | None, doc("Written by the controller.")] = None

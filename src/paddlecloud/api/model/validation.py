@@ -23,7 +23,10 @@ def _of_model(model: Model) -> Iterator[Problem]:
         yield from _named(f"spec.aliases[{alias}]", version, reference.version_name)
     for alias in aliases.unrecorded(spec):
         to = aliases.history(spec, alias)[0].to
-        yield invalid(f"spec.aliases[{alias}]", (spec.aliases or {})[alias], f"its last move was to {to}")
+        last = f"its last move was to {to}" if to else "its last move removed it"
+        yield invalid(f"spec.aliases[{alias}]", (spec.aliases or {})[alias], last)
+    if spec.retention is not None and spec.retention.count is None and spec.retention.age is None:
+        yield invalid("spec.retention", {}, "say how many versions are kept (count), for how long (age), or both")
 
 
 def _of_version(version: ModelVersion) -> Iterator[Problem]:

@@ -6,8 +6,12 @@
   pdc model show NAME[:VERSION|@ALIAS]     its digest and origin, and who moved its aliases when and why
   pdc model diff NAME:VERSION NAME:VERSION   files, metrics and origin that differ
   pdc model convert NAME[:VERSION|@ALIAS] --to onnx   made by a pod, checked, and stored as VERSION-onnx
-  pdc model tag NAME:VERSION ALIAS --reason TEXT   point an alias, such as production, to a version
-  pdc model rm NAME[:VERSION]              a version, or a model with all of them; not while an alias names it
+  pdc model tag NAME:VERSION ALIAS --reason TEXT   point an alias, such as staging, to a version
+  pdc model untag NAME@ALIAS --reason TEXT remove an alias
+  pdc model promote NAME[:VERSION|@ALIAS] [--to ALIAS]   point production, or another alias, to it
+  pdc model rollback NAME@ALIAS            back to the version before, by the history; again: further back
+  pdc model retain NAME --count N --age 30d   keep the newest N and those of 30 days; remove the others
+  pdc model rm NAME[:VERSION]              a version, or a model with all of them; not while something uses it
   pdc model verify [NAME[:VERSION|@ALIAS]] read every byte in the store and compare it
   pdc model gc                             remove files that no version names, after a grace time
 
@@ -18,6 +22,7 @@ that --store or PADDLECLOUD_MODEL_STORE names: file:///FOLDER or s3://BUCKET/PRE
 from __future__ import annotations
 
 import argparse
+import importlib
 from pathlib import Path
 
 from paddlecloud.cli.failures import UsageError
@@ -38,9 +43,15 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--description", default="", metavar="TEXT", help="push: what is special about the version")
     parser.add_argument("--framework", default="", metavar="NAME", help="push: default: by the names of the files")
     parser.add_argument("--alias", default="", metavar="ALIAS", help="push: point this alias to the new version")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="tag, push --alias: why the alias moves")
-    parser.add_argument("--to", default="", metavar="FORM", help="convert: onnx, serving, or paddle (from serving)")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why an alias moves")
+    parser.add_argument(
+        "--to", default="", metavar="ALIAS|FORM",
+        help="promote: which alias (default: production); convert: onnx, serving, or paddle (from serving)",
+    )  # fmt: skip
     parser.add_argument("--image", default="", metavar="IMAGE", help="convert: what the pod runs in")
+    parser.add_argument("--count", type=int, metavar="N", help="retain: keep the newest N")
+    parser.add_argument("--age", default="", metavar="AGE", help="retain: keep those of this time, such as 30d")
+    parser.add_argument("--everything", action="store_true", help="retain: keep all of them")
     parser.add_argument("--force", action="store_true", help="rm NAME: although aliases point to its versions")
     parser.add_argument(
         "--grace", type=duration, default=24 * 3600.0, metavar="DURATION",
@@ -63,17 +74,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
             raise UsageError(
                 f"model {args.action} takes no --{flag.replace('_', '-')}", why=why, next="pdc model --help"
             )
-    if args.action in ("push", "pull", "diff", "verify", "gc"):
-        from paddlecloud.cli.commands import model_files
-
-        return getattr(model_files, args.action)(session, args)  # type: ignore[no-any-return]
-    if args.action == "convert":
-        from paddlecloud.cli.commands import model_convert
-
-        return model_convert.convert(session, args)
-    from paddlecloud.cli.commands import model_objects
-
-    return getattr(model_objects, args.action)(session, args)  # type: ignore[no-any-return]
+    module = importlib.import_module(f"paddlecloud.cli.commands.{MODULES[args.action]}")
+    return getattr(module, args.action)(session, args)  # type: ignore[no-any-return]
 
 
 ACTIONS = {
@@ -84,6 +86,10 @@ ACTIONS = {
     "diff": (2, 2, "two versions, the earlier one first"),
     "convert": (1, 1, "NAME[:VERSION|@ALIAS]"),
     "tag": (2, 2, "NAME:VERSION and an alias"),
+    "untag": (1, 1, "NAME@ALIAS"),
+    "promote": (1, 1, "NAME[:VERSION|@ALIAS]"),
+    "rollback": (1, 1, "NAME@ALIAS"),
+    "retain": (1, 1, "the name of a model"),
     "rm": (1, 1, "NAME[:VERSION]"),
     "verify": (0, 1, "at most one NAME[:VERSION|@ALIAS]"),
     "gc": (0, 0, ""),
@@ -96,11 +102,22 @@ FLAGS = {
     "description": ("push",),
     "framework": ("push",),
     "alias": ("push",),
-    "reason": ("tag", "push"),
-    "to": ("convert",),
+    "reason": ("tag", "untag", "promote", "rollback", "push"),
+    "to": ("promote", "convert"),
     "image": ("convert",),
+    "count": ("retain",),
+    "age": ("retain",),
+    "everything": ("retain",),
     "force": ("rm",),
     "nobody_pushes": ("gc",),
     "dry_run": ("gc",),
     "all_namespaces": ("ls",),
 }
+MODULES = {
+    **dict.fromkeys(("push", "pull", "diff", "verify", "gc"), "model_files"),
+    **dict.fromkeys(("ls", "show"), "model_objects"),
+    **dict.fromkeys(("tag", "untag", "promote", "rollback"), "model_aliases"),
+    **dict.fromkeys(("rm", "retain"), "model_removal"),
+    "convert": "model_convert",
+}
+"""Each is imported when it is needed."""

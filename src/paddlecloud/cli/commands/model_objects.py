@@ -1,4 +1,4 @@
-"""`pdc model ls`, `show`, `tag` and `rm`: models and versions as objects of the API server."""
+"""`pdc model ls` and `show`: models and versions as objects of the API server."""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ import time
 from typing import Any
 
 from paddlecloud.api.model import aliases, reference
+from paddlecloud.api.model.spec import ModelSpec, Retention
 from paddlecloud.api.problems import encode
-from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, UsageError
-from paddlecloud.cli.objects.model_store import attempting, place_of
+from paddlecloud.cli.failures import OK
+from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import MODELS, Object
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, parse_rfc3339, rfc3339
+from paddlecloud.modelhub import retention
+from paddlecloud.modelhub.retention import RetentionVerdict
 from paddlecloud.sdk import models
+from paddlecloud.sdk.model_removal import services
 
 FORMATS = ("", *output.STRUCTURED)
+SHOWN = 5
+"""Versions that retention removes next, as `show` lists them."""
 
 
 def ls(session: Session, args: argparse.Namespace) -> int:
@@ -85,20 +92,55 @@ def show(session: Session, args: argparse.Namespace) -> int:
         version = session.api.do(models.resolve(client, namespace, wanted))
         obj = session.api.do(models.get_version(client, namespace, wanted.model, version))
         spec = models.spec_of(session.api.do(models.find_model(client, namespace, wanted.model)))
+        kept = session.api.do(retained(client, namespace, wanted.model, spec)) if spec.retention else []
     pointing = aliases.aliases_of(spec, version)
     moves = [move for move in reversed(spec.moves or ()) if version in (move.to, move.previous)]
     if fmt.name:
         listed = [encode(move) for move in moves]
-        output.print_report(session, "ModelVersion", {**obj["spec"], "aliases": pointing, "moves": listed})
+        report = {**obj["spec"], "aliases": pointing, "moves": listed}
+        if kept and spec.retention:
+            report["retention"] = {**encode(spec.retention), "versions": [_verdict(each) for each in kept]}
+        output.print_report(session, "ModelVersion", report)
         return OK
     _print_version(session, obj, pointing)
     if changed := [alias for alias in aliases.unrecorded(spec) if alias in pointing]:
         session.warn(f"no move says that {' and '.join(changed)} points here: somebody changed the Model by hand")
+    if kept and spec.retention:
+        _print_retention(session, spec.retention, kept, version)
     if moves:
-        rows = [(m.at, m.alias, m.previous or "<none>", m.to, m.by, m.reason or "") for m in moves]
+        rows = [(m.at, m.alias, m.previous or "<none>", m.to or "<none>", m.by, m.reason or "") for m in moves]
         session.print()
         session.print(render(("moved at", "alias", "from", "to", "by", "reason"), rows))
     return OK
+
+
+async def retained(client: Client, namespace: str, model: str, spec: ModelSpec) -> list[RetentionVerdict]:
+    """What retention does with each version, newest first."""
+    found = await models.versions(client, namespace, model)
+    staying = [each for each in found if not each["metadata"].get("deletionTimestamp")]
+    return retention.verdicts(model, spec, staying, await services(client, namespace))
+
+
+def _verdict(found: RetentionVerdict) -> dict[str, Any]:
+    if found.removed_at is None:
+        return {"version": found.version, "kept": found.kept}
+    return {"version": found.version, "removedAt": rfc3339(max(found.removed_at, time.time())), "reason": found.reason}
+
+
+def _print_retention(session: Session, rule: Retention, found: list[RetentionVerdict], version: str) -> None:
+    words = [f"the newest {rule.count}"] if rule.count else []
+    words += [f"those of the last {rule.age}"] if rule.age else []
+    session.print(f"{'Retention:':<13}keeps {' and '.join(words)}")
+    for each in found:
+        if each.version == version and each.kept:
+            session.print(f"{'':<13}keeps {version}: {each.kept}")
+    coming = sorted((each for each in found if each.removed_at is not None), key=lambda each: each.removed_at or 0.0)
+    for each in coming[:SHOWN]:
+        left = (each.removed_at or 0.0) - time.time()
+        when = f"in {human_duration(left)}" if left > 0 else "now"
+        session.print(f"{'':<13}removes {each.version} {when}: {each.reason}")
+    if len(coming) > SHOWN:
+        session.print(f"{'':<13}and {len(coming) - SHOWN} more later")
 
 
 def _print_version(session: Session, obj: Object, pointing: list[str]) -> None:
@@ -119,58 +161,6 @@ def _print_version(session: Session, obj: Object, pointing: list[str]) -> None:
     for name, value in lines:
         if value:
             session.print(f"{name + ':':<13}{value}")
-
-
-def tag(session: Session, args: argparse.Namespace) -> int:
-    fmt = output.parse_format(args.output, FORMATS)
-    text, alias = args.names
-    with attempting(f"point {alias} to {text}"):
-        wanted = reference.parse(text)
-        reference.alias_name(alias)
-        client, namespace = session.api.client, session.namespace
-        version = session.api.do(models.resolve(client, namespace, wanted))
-        by = session.api.do(models.user_name(client))
-        moving = models.move_alias(
-            client, namespace, wanted.model, alias, version, by=by, at=rfc3339(time.time()), reason=args.reason
-        )
-        _, before = session.api.do(moving)
-    if fmt.name:
-        body = {"model": wanted.model, "alias": alias, "previous": before or None, "version": version, "by": by}
-        output.print_report(session, "ModelTag", {**body, "moved": before != version})
-    elif before == version:
-        session.print(f"{wanted.model}@{alias} is {version} already")
-    else:
-        session.print(f"{wanted.model}@{alias} is now {version}" + (f"; it was {before}" if before else ""))
-        if before:
-            session.note(f"back:  pdc model tag {wanted.model}:{before} {alias}{session.namespace_flag} --reason TEXT")
-    return OK
-
-
-def rm(session: Session, args: argparse.Namespace) -> int:
-    from paddlecloud.sdk import model_transfer
-
-    fmt = output.parse_format(args.output, FORMATS)
-    text = args.names[0]
-    model, colon, version = text.partition(":")
-    if "@" in text:
-        why = "an alias is a pointer"
-        raise UsageError("a version is removed by its own name", why=why, next=f"pdc model show {text}")
-    with attempting(f"remove {text}", next=f"pdc model ls {model}"):
-        place = place_of(session)
-        every = "" if colon else " with all its versions, aliases and their history"
-        session.confirm(f"Remove {text}{every}?")
-        removed = session.api.do(model_transfer.remove(place, text, force=args.force))
-    if colon and not removed:
-        raise CliError(
-            f"model {model} has no version {version} in namespace {session.namespace}",
-            next=f"pdc model ls {model}",
-            exit_code=NOT_FOUND,
-        )
-    if fmt.name:
-        output.print_report(session, "ModelRemoval", {"model": model, "versions": removed})
-    else:
-        session.print(f"{text} removed; `pdc model gc` frees the space of files that no other version has")
-    return OK
 
 
 def _age(at: str) -> str:

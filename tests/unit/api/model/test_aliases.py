@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.api import crd, model
-from paddlecloud.api.model.aliases import aliases_of, history, moved, unrecorded
+from paddlecloud.api.model.aliases import aliases_of, earlier, history, moved, removed, unrecorded
 from paddlecloud.api.model.reference import BadReference
-from paddlecloud.api.model.spec import MOST_MOVES, ModelSpec, Move
+from paddlecloud.api.model.spec import MOST_MOVES, ModelSpec, Move, Retention
 from paddlecloud.api.problems import encode
 from paddlecloud.local.apiserver.schema.rules import broken, compiled
 
@@ -71,6 +71,94 @@ def test_what_is_no_alias_or_no_version_is_refused(alias: str, to: str) -> None:
         moved(ModelSpec(), alias, to, by="ada", at=AT)
 
 
+def test_the_removal_of_an_alias_is_part_of_its_history() -> None:
+    old = with_moves(("staging", "1"), ("production", "2"))
+    new = removed(old, "staging", by="grace", at=AT, reason="not needed")
+    assert new is not None
+    assert new.aliases == {"production": "2"}
+    assert history(new, "staging")[0] == Move(alias="staging", previous="1", by="grace", at=AT, reason="not needed")
+    assert not refusals(model.MODEL, model_of(new), model_of(old))
+    assert not model.validate(model.decode(model_of(new)))
+    assert removed(new, "staging", by="grace", at=AT) is None
+    last = removed(new, "production", by="grace", at=AT) or ModelSpec()
+    assert not refusals(model.MODEL, model_of(last), model_of(new))
+    again = moved(last, "staging", "2", by="ada", at=AT) or ModelSpec()
+    assert not refusals(model.MODEL, model_of(again), model_of(last))
+    for claimed in ({"production": "2", "staging": "1"}, {}):  # not removed, or one more than is recorded
+        assert refusals(model.MODEL, {**model_of(new), "spec": {**encode(new), "aliases": claimed}}, model_of(old))
+
+
+def test_with_one_entry_one_alias_moves() -> None:
+    old = with_moves(("staging", "1"), ("production", "2"))
+    new = model_of(moved(old, "production", "3", by="ada", at=AT) or old)
+    assert not refusals(model.MODEL, new, model_of(old))
+    for other in ({"production": "3"}, {"staging": "1", "a": "1", "production": "3"}):
+        assert any("one alias at a time" in text for text in refusals(
+            model.MODEL, {**new, "spec": {**new["spec"], "aliases": other}}, model_of(old)
+        ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("moves", "expected"),
+    [
+        ("1", ""),
+        ("1 2", "1"),
+        ("1 2 3", "2 1"),
+        ("1 2 3 <2", "1"),
+        ("1 2 3 <2 <1", ""),
+        ("1 2 3 <2 4", "2 1"),  # what a rollback left is not gone back to
+        ("1 2 1", "2"),  # somebody moved it there: that is no rollback
+        ("1 2 1 <2", "1"),
+        ("1 2 3 2 1", "2 3"),
+        ("1 2 -", ""),
+        ("1 2 - 3 4", "3"),
+    ],
+)
+def test_a_rollback_goes_back_along_the_history(moves: str, expected: str) -> None:
+    spec = ModelSpec()
+    for step in moves.split():
+        if step == "-":
+            spec = removed(spec, "production", by="ada", at=AT) or spec
+        else:
+            spec = moved(spec, "production", step.lstrip("<"), by="ada", at=AT, rollback="<" in step) or spec
+        spec = moved(spec, "latest", f"{step.strip('<-') or 0}{len(spec.moves or ())}", by="ada", at=AT) or spec
+    assert earlier(spec, "production") == expected.split()
+
+
+def test_what_the_history_no_longer_has_is_gone_back_to_as_far_as_its_oldest_entry_says() -> None:
+    spec = with_moves(("production", "1"), ("production", "2"))
+    cut = ModelSpec(aliases=spec.aliases, moves=(spec.moves or [])[1:])
+    assert earlier(cut, "production") == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "say how many versions are kept"),
+        ({"count": 0}, "spec.retention.count"),
+        ({"age": "30"}, "spec.retention.age"),
+        ({"age": "0d"}, "spec.retention.age"),
+        ({"age": "1.5d"}, "spec.retention.age"),
+        ({"count": 5}, ""),
+        ({"age": "30d"}, ""),
+        ({"count": 5, "age": "90m"}, ""),
+    ],
+)
+def test_what_cannot_be_a_retention_is_refused(given: dict[str, Any], text: str) -> None:
+    obj = {"metadata": {"name": "ocr"}, "spec": {"retention": given}}
+    found = "; ".join(map(str, model.validate(model.decode(obj))))
+    assert (text in found) if text else not found
+    if not given:
+        assert refusals(model.MODEL, obj)
+
+
+def test_a_move_keeps_the_rest_of_the_spec() -> None:
+    spec = ModelSpec(description="reads receipts", retention=Retention(count=3))
+    after = moved(spec, "production", "1", by="ada", at=AT)
+    assert after is not None
+    assert (after.description, after.retention) == ("reads receipts", Retention(count=3))
+
+
 def test_the_oldest_move_goes_when_the_history_is_full() -> None:
     full = with_moves(*(("production", str(number)) for number in range(MOST_MOVES)))
     after = with_moves(*(("production", str(number)) for number in range(MOST_MOVES + 1)))
@@ -81,11 +169,15 @@ def test_the_oldest_move_goes_when_the_history_is_full() -> None:
     assert refusals(model.MODEL, shorter, model_of(full))
 
 
-@given(st.lists(st.tuples(st.sampled_from(["production", "staging"]), st.sampled_from(["1", "2", "3"])), max_size=8))
+@given(
+    st.lists(st.tuples(st.sampled_from(["production", "staging"]), st.sampled_from(["1", "2", "3", ""])), max_size=8)
+)
 def test_every_move_of_ours_is_accepted_by_the_rules(moves: list[tuple[str, str]]) -> None:
-    old = None
-    for count in range(len(moves) + 1):
-        new = model_of(with_moves(*moves[:count]))
+    spec, old = ModelSpec(), None
+    for alias, to in moves:
+        by_ada = {"by": "ada", "at": AT}
+        spec = (moved(spec, alias, to, **by_ada) if to else removed(spec, alias, **by_ada)) or spec
+        new = model_of(spec)
         assert not refusals(model.MODEL, new, old)
         assert not model.validate(model.decode(new))
         old = new
@@ -95,8 +187,8 @@ def test_every_move_of_ours_is_accepted_by_the_rules(moves: list[tuple[str, str]
     ("change", "text"),
     [
         (lambda spec: spec["aliases"].update(production="9"), "the last entry of spec.moves"),
-        (lambda spec: spec["aliases"].update(staging="9"), "moved together with an entry in spec.moves"),
-        (lambda spec: spec["aliases"].pop("staging"), "moved together with an entry in spec.moves"),
+        (lambda spec: spec["aliases"].update(staging="9"), "moved or removed together with an entry in spec.moves"),
+        (lambda spec: spec["aliases"].pop("staging"), "moved or removed together with an entry in spec.moves"),
         (lambda spec: spec["moves"][0].update(by="mallory"), "spec.moves is a history"),
         (lambda spec: spec["moves"].pop(0), "spec.moves is a history"),
         (lambda spec: spec.pop("moves"), "spec.moves is a history"),
