@@ -20,7 +20,7 @@ import sys
 from typing import Any
 
 from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
-from paddlecloud.cli.commands.wait import settled_goal
+from paddlecloud.cli.commands.wait import Progress, settled_goal
 from paddlecloud.cli.failures import CONFLICT, OK, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
@@ -141,7 +141,8 @@ def _found(session: Session, resource: Resource, job: Object) -> Object | None:
 
 def _wait(session: Session, place: ObjectRef, timeout: float) -> None:
     """A Deployment does not say what its pods wait for, such as the download of VisualDL: they are asked."""
-    goal, said, text, left = settled_goal(), "", "the API server has not answered yet", timeout
+    goal, text, left = settled_goal(), "the API server has not answered yet", timeout
+    progress = Progress(session, place)
     while True:
         try:
             ended = until(session.api, place, goal.check, timeout=min(NEWS_SECONDS, left))
@@ -152,9 +153,8 @@ def _wait(session: Session, place: ObjectRef, timeout: float) -> None:
             if left <= 0:
                 ended = Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {text}")
                 break
-            if text != said and not session.args.output:
-                session.note(f"{place.display}: {text}")
-                said = text
+            progress.report_text(text)
+    progress.close()
     if ended.exit_code != OK:
         raise CliError(
             f"{place.display} does not answer",

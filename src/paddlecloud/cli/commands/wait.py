@@ -37,9 +37,11 @@ from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.vocabulary import unknown_word
 
-FIRST_NEWS, NEXT_NEWS = 1.0, 3.0
+FIRST_NEWS, NEXT_NEWS, SAME_NEWS = 1.0, 3.0, 30.0
+"""Seconds before the first report, between two, and between two that differ in their numbers alone."""
 ENDED = frozenset(("complete", "completed", "succeed", "succeeded", "finish", "finished", "done", "ended"))
 """Words for the end of a job, in lower case."""
+NUMBER = re.compile(r"\d+(\.\d+)?")
 USAGE = "pdc wait KIND/NAME… --for=condition=Ready"
 Check = Callable[[Object | None], Outcome | None]
 
@@ -106,7 +108,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def wait_for(session: Session, place: ObjectRef, goal: Goal, *, timeout: float | None) -> Outcome:
     """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
 
-    progress = _Progress(session, place)
+    progress = Progress(session, place)
     seen = False
 
     def check(obj: Object | None) -> Outcome | None:
@@ -167,26 +169,30 @@ def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
     raise UsageError(unknown.refusal, why=unknown.why, next=f"pdc wait {place.display} --for={right}")
 
 
-class _Progress:
+class Progress:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds.
 
     A refusal is said at once: it is the last change until the user does something about it. What comes too early is
-    said when it is time, unless something else has come meanwhile: the last change may be followed by none.
+    said when it is time, unless something else has come meanwhile: the last change may be followed by none. A download
+    that counts its bytes is no other news every few seconds.
     """
 
     def __init__(self, session: Session, place: ObjectRef) -> None:
         self._session = session
         self._place = place
         self._said = ""
-        self._quiet_until = time.monotonic() + FIRST_NEWS
+        self._said_at, self._pause = time.monotonic(), FIRST_NEWS
         self._later: threading.Timer | None = None
 
     def report(self, obj: Object) -> None:
+        self.report_text(why(obj, now=time.time()).text, at_once=outcome.is_refused(obj))
+
+    def report_text(self, text: str, *, at_once: bool = False) -> None:
         self.close()
-        text = why(obj, now=time.time()).text
         if text == self._said or self._session.args.output:
             return
-        wait = 0.0 if outcome.is_refused(obj) else self._quiet_until - time.monotonic()
+        same = NUMBER.sub("", text) == NUMBER.sub("", self._said)
+        wait = 0.0 if at_once else self._said_at + (SAME_NEWS if same else self._pause) - time.monotonic()
         if wait <= 0:
             self._say(text)
             return
@@ -196,7 +202,7 @@ class _Progress:
 
     def _say(self, text: str) -> None:
         self._session.note(f"{self._place.display}: {text}")
-        self._said, self._quiet_until = text, time.monotonic() + NEXT_NEWS
+        self._said, self._said_at, self._pause = text, time.monotonic(), NEXT_NEWS
 
     def close(self) -> None:
         """What was to be said later is no longer true, or of interest."""

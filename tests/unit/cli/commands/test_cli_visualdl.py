@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import pytest
 
-from paddlecloud.cli.commands import visualdl
+from paddlecloud.cli.commands import visualdl, wait
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 
@@ -30,13 +31,16 @@ def job(stub: Stub) -> dict[str, Any]:
 def starting(stub: Stub) -> None:
     """As the Deployment's controller leaves it: it may lack its only pod, and so it is Available without one."""
 
+    seconds = count(1)
+
     def answer(method: str, path: str) -> None:
         made = stub.objects.get(("deployments", "default", "fit-visualdl"))
-        if made is None or made.get("status"):
+        if made is None:
             return
         conditions = [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "True"}]
         made["status"] = {"replicas": 1, "updatedReplicas": 1, "unavailableReplicas": 1, "conditions": conditions}
-        state = {"waiting": {"reason": "ContainerCreating", "message": WAITING}}
+        message = f"{WAITING}: {next(seconds)} s so far"
+        state = {"waiting": {"reason": "ContainerCreating", "message": message}}
         stub.add(
             {
                 "apiVersion": "v1",
@@ -54,11 +58,13 @@ def test_the_download_of_visualdl_is_reported_while_it_lasts(
     pdc: Pdc, stub: Stub, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(visualdl, "NEWS_SECONDS", 0.1)
+    monkeypatch.setattr(wait, "FIRST_NEWS", 0.0)
+    monkeypatch.setattr(wait, "NEXT_NEWS", 0.0)
     starting(stub)
     done = pdc("visualdl", "fit", "--detach", "--timeout", "1s")
     assert done.code == 124
     notes = [line for line in done.err.splitlines() if line.startswith("deployment.apps/fit-visualdl: ")]
-    assert [WAITING in line for line in notes] == [True], "once, until it changes"
+    assert [WAITING in line for line in notes] == [True], "once: only its seconds change"
     assert f"after 1 s: fit-visualdl-1: container visualdl waits: ContainerCreating: {WAITING}" in done.err
 
 
