@@ -142,7 +142,7 @@ MISSPELT = [
     ("wait pdj/slow --for=condition=PodReady", USAGE, 'did you mean "PodsReady"?'),
     ("wait pdj/slow --for=jsonpath={.status.phase}=Runing", USAGE, 'did you mean "Running"?'),
     ("wait sampleset/words --for=condition=Readdy", USAGE, 'did you mean "Ready"?'),
-    ("wait pds/digits --for=condition=Available", USAGE, "its conditions are DefaultEndpointReady, "),
+    ("wait pds/digits --for=condition=Available", USAGE, "--for=condition=Ready\n"),
     ("samplejob warmpu words", USAGE, 'did you mean "warmup"?'),
     ("pipeline shwo flow", USAGE, 'did you mean "show"?'),
     ("pipeline run nowhere.yaml", INVALID, "there is no file nowhere.yaml"),

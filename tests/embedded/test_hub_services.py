@@ -96,7 +96,11 @@ def test_what_is_lost_is_said_and_what_serves_goes_on(
     assert refused.returncode == 3
     assert "model ocr has no alias nobody; it has latest, production" in refused.stderr
     run("model", "tag", "ocr:2", "production")
-    run("model", "rm", "ocr:1", "-y")
+    kept = run("model", "rm", "ocr:1", "-y", check=False)
+    assert kept.returncode == 4
+    assert "ocr:1 is in use by PaddleService ocr" in kept.stderr
+    kubectl("delete", "modelversion", "ocr.1", "--wait=false")
+    kubectl("patch", "modelversion", "ocr.1", "--type=merge", "-p", '{"metadata":{"finalizers":null}}')
     until(lambda: "VersionNotFound" in kubectl("get", KIND, "ocr", "-o", "yaml").stdout, timeout=60)
     assert answer(url) == "1"
     kubectl("patch", KIND, "ocr", "--type=merge", "-p", '{"spec":{"model":"ocr@gone"}}')

@@ -20,7 +20,7 @@ import sys
 from typing import Any
 
 from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
-from paddlecloud.cli.commands.wait import Progress, settled_goal
+from paddlecloud.cli.commands.wait import WaitReport, settled_goal
 from paddlecloud.cli.failures import CONFLICT, OK, TIMEOUT, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
@@ -142,7 +142,7 @@ def _found(session: Session, resource: Resource, job: Object) -> Object | None:
 def _wait(session: Session, place: ObjectRef, timeout: float) -> None:
     """A Deployment does not say what its pods wait for, such as the download of VisualDL: they are asked."""
     goal, text, left = settled_goal(), "the API server has not answered yet", timeout
-    progress = Progress(session, place)
+    progress = WaitReport(session, place)
     while True:
         try:
             ended = until(session.api, place, goal.check, timeout=min(NEWS_SECONDS, left))

@@ -108,7 +108,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def wait_for(session: Session, place: ObjectRef, goal: Goal, *, timeout: float | None) -> Outcome:
     """How the wait for one object ended; also used by `apply --wait`. Raises only when nothing can be known."""
 
-    progress = Progress(session, place)
+    progress = WaitReport(session, place)
     seen = False
 
     def check(obj: Object | None) -> Outcome | None:
@@ -164,12 +164,12 @@ def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
     if unknown.word.lower() in ENDED and unknown.kind in outcome.FINISHING:
         right = "finished"
     else:
-        word = unknown.meant or unknown.known[0]
+        word = unknown.meant or ("Ready" if "Ready" in unknown.known else unknown.known[0])
         right = f"condition={word}" if goal.condition else f"jsonpath='{{.status.phase}}'={word}"
     raise UsageError(unknown.refusal, why=unknown.why, next=f"pdc wait {place.display} --for={right}")
 
 
-class Progress:
+class WaitReport:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds.
 
     A refusal is said at once: it is the last change until the user does something about it. What comes too early is
