@@ -32,6 +32,9 @@ COMBINATIONS: dict[str, list[str]] = {
     "everything": [
         "paddlejob.kubeflow=true",
         "pipelinesApi.enabled=true",
+        "models.enabled=true",
+        "models.store=s3://models/all",
+        "models.storeSecret=model-store",
         "metrics.dashboard.enabled=true",
         "dataCenter.enabled=true",
         "dataCenter.bucket=http://minio:9000/data-center",

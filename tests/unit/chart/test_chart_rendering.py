@@ -16,6 +16,9 @@ from rendered import CHART, ROOT, RUNNER, SERVED, files, helm, template
 import paddlecloud
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.controllers.sampledata.names import PORT, SAMPLE_SET
+from paddlecloud.kube.shared_key import FIELD
+from paddlecloud.modelhub import names
+from paddlecloud.modelhub.read_grant import KEY_NAME
 
 KUBERNETES = "1.31"
 
@@ -218,6 +221,26 @@ def test_the_pipelines_api_is_made_on_request_and_has_neither_account_nor_rights
     service = of_kind(made, "Service")["ml-pipeline"]
     assert service["spec"]["ports"][0]["port"] == 8888
     assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_a_store_of_models_brings_a_hub_that_services_fetch_from_and_that_has_no_account() -> None:
+    assert "modelhub" not in of_kind(render("models.enabled=true"), "Service"), "without a store it has no files"
+    made = render("models.enabled=true", "models.store=s3://models/all", "models.storeSecret=keys")
+    deployment = next(obj for name, obj in of_kind(made, "Deployment").items() if name.endswith("-modelhub"))
+    pod = deployment["spec"]["template"]["spec"]
+    (hub,) = pod["containers"]
+    assert pod["automountServiceAccountToken"] is False
+    assert "--store=s3://models/all" in hub["args"]
+    assert hub["envFrom"] == [{"secretRef": {"name": "keys"}}]
+    key = next(each["secret"] for each in pod["volumes"] if "secret" in each)
+    assert key == {"secretName": KEY_NAME, "optional": True}
+    assert f"--grant-key={hub['volumeMounts'][1]['mountPath']}/{FIELD}" in hub["args"]
+    service = of_kind(made, "Service")[names.SERVICE]
+    assert service["spec"]["ports"][0]["port"] == names.PORT == hub["ports"][0]["containerPort"]
+    assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    serving = next(obj for name, obj in of_kind(made, "Deployment").items() if name.endswith("-serving"))
+    given = {each["name"]: each.get("value") for each in serving["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert given[names.VARIABLE] == "http://modelhub.kubeflow.svc.cluster.local:8890"
 
 
 def test_steps_of_pipelines_have_the_account_and_rights_that_they_have_on_one_machine() -> None:

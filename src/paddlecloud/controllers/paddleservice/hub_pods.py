@@ -20,8 +20,8 @@ NODE_ROOT = "PADDLECLOUD_MODEL_FOLDER"
 """Setting of the controller: the root of the folders on nodes. `names.VARIABLE` is the hub's URL, as pods reach it."""
 
 NO_HUB = (
-    "this platform has no server of the ModelHub that pods can fetch from: the operator starts it with the chart's "
-    "value modelhub.enabled"
+    "this platform has no server of the ModelHub that pods can fetch from: the chart starts it with the "
+    "values models.enabled and models.store"
 )
 
 

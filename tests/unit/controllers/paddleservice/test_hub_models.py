@@ -98,7 +98,7 @@ def test_which_version_is_meant(model: str, found: Hub, site: Site, meant: tuple
             "ModelNotFound",
             "there is no Model digits in namespace ns, where `pdc model ls`",
         ),
-        ("ocr:7", hub(BOTH), Site(), "NoModelHub", "modelhub.enabled"),
+        ("ocr:7", hub(BOTH), Site(), "NoModelHub", "models.store"),
     ],
 )
 def test_what_cannot_be_served_is_refused_with_the_next_command(
