@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ def test_an_alias_moves_under_load_on_real_knative_and_its_files_reach_the_node_
     monkeypatch.setenv("PADDLECLOUD_MODEL_FOLDER", "/var/lib/paddlecloud-test/models")
     with controller(server, "knative", tmp_path):  # which also applies the definitions
         kubectl("delete", "secret", read_grant.KEY_NAME, "-n", own, "--ignore-not-found")
-        apply(kubectl, key_secret(own), *hub(namespace))
+        kubectl("apply", "-n", own, "-f", "-", input=json.dumps(key_secret(own)))
+        apply(kubectl, *hub(namespace))
         kubectl("wait", "--for=condition=Ready", "pod/hub", "--timeout=120s", timeout=130)
         address = kubectl("get", "service", names.SERVICE, "-o", "jsonpath={.spec.clusterIP}").stdout
         token = kubectl("create", "token", "default").stdout.strip()

@@ -25,10 +25,9 @@ def write_recipe(folder: Path) -> Path:
         shutil.rmtree(place)
     sources = Path(paddlecloud.__file__).parent
     shutil.copytree(sources, place / "paddlecloud", ignore=shutil.ignore_patterns("__pycache__"))
-    requirements = [line for line in importlib.metadata.requires("paddlecloud") or () if "extra ==" not in line]
     recipe = {
         "names": [NAME, REPOSITORY, f"{REPOSITORY}:{paddlecloud.__version__}"],
-        "pip": requirements,
+        "pip": _requirements(),
         "files": {f"{_INSIDE}/paddlecloud": "paddlecloud"},
         "env": {"PYTHONPATH": _INSIDE},
         "user": "65532:65532",
@@ -37,3 +36,15 @@ def write_recipe(folder: Path) -> Path:
     }
     (place / "image.yaml").write_text(json.dumps(recipe, indent=1))
     return folder
+
+
+def _requirements() -> list[str]:
+    """What the package requires and, for the controller and the hub of models, what object stores need."""
+    found = []
+    for line in importlib.metadata.requires("paddlecloud") or ():
+        requirement, _, marker = line.partition(";")
+        if "extra ==" not in marker:
+            found.append(line)
+        elif marker.strip().replace("'", '"') == 'extra == "data"':
+            found.append(requirement.strip())
+    return found
