@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,23 @@ def hub(namespace: str) -> list[dict[str, Any]]:
     ]
 
 
+@contextmanager
+def host_folders(kubectl: Kubectl) -> Iterator[None]:
+    """Knative refuses hostPath volumes unless its operator allows them, as docs/paddleservice.md says."""
+
+    def allow(value: str) -> None:
+        data = {"data": {"kubernetes.podspec-volumes-hostpath": value}}
+        kubectl(
+            "patch", "configmap", "config-features", "-n", "knative-serving", "--type=merge", "-p", json.dumps(data)
+        )
+
+    allow("enabled")
+    try:
+        yield
+    finally:
+        allow("disabled")
+
+
 def test_an_alias_moves_under_load_on_real_knative_and_its_files_reach_the_node_once(
     kubectl: Kubectl, namespace: str, server: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +100,7 @@ def test_an_alias_moves_under_load_on_real_knative_and_its_files_reach_the_node_
     monkeypatch.setenv("SERVING_IMAGE", SERVING)
     monkeypatch.setenv("PADDLECLOUD_MODEL_HUB", f"http://{names.SERVICE}.{namespace}.svc.cluster.local:{names.PORT}")
     monkeypatch.setenv("PADDLECLOUD_MODEL_FOLDER", "/var/lib/paddlecloud-test/models")
-    with controller(server, "knative", tmp_path):  # which also applies the definitions
+    with host_folders(kubectl), controller(server, "knative", tmp_path):  # which also applies the definitions
         kubectl("delete", "secret", read_grant.KEY_NAME, "-n", own, "--ignore-not-found")
         kubectl("apply", "-n", own, "-f", "-", input=json.dumps(key_secret(own)))
         apply(kubectl, *hub(namespace))

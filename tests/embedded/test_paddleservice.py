@@ -240,7 +240,7 @@ def test_what_starts_badly_is_reported_with_its_cause_and_the_old_revision_keeps
     closed = {**endpoint("one"), "arg": "exec sleep 600"}
     causes = {
         "port 9292 of its program does not answer yet": closed,
-        "set PADDLECLOUD_MODEL_ENDPOINT": {"model": "nobody:v1"},
+        "there is no Model nobody in namespace": {"model": "nobody:v1"},
         "the model is 4194304 MiB": {"model": f"file://{tmp_path}"},
         "folder /etc is not below one that the operator allows": {"model": "file:///etc"},
         "hidden folders such as .ssh": {"model": f"file://{tmp_path}/.ssh"},

@@ -34,7 +34,7 @@ async def put(store: Store, name: str, value: int = 0, *, size: int = 0) -> int:
 WRITER = """
 import asyncio, sys
 from pathlib import Path
-from paddlecloud.local.store.record import Address
+from paddlecloud.local.store.record import ObjectAddress
 from paddlecloud.local.store.store import Store
 
 async def main():
@@ -42,7 +42,7 @@ async def main():
     print("up", store.revision, flush=True)
     async def writer(number):
         for step in range(100_000):
-            address = Address("/things", "", f"w{number}-{step % 7}")
+            address = ObjectAddress("/things", "", f"w{number}-{step % 7}")
             current = store.latest(address)
             obj = {"metadata": {"name": address.name, "uid": address.name}, "value": step}
             rev = (await store.put(address, obj, expect=current.rev if current else 0)).rev
