@@ -23,7 +23,7 @@ from .base_images import ImageCache, offer_base_images
 from .engines import BASE, Builder
 from .errors import HarnessError, with_log
 from .layout import CONTROL, HARNESS, MOST_NODES, Layout, Node
-from .machine import Machine, running_machines, switch_off
+from .machine import Machine, other_clusters, running_machines, switch_off
 
 _MADE_FOLDERS = "made-folders"
 _ENTERING = 10.0  # seconds
@@ -216,6 +216,8 @@ class Cluster:
             Path(folder).mkdir(parents=True)
 
     def _remove_folders(self) -> None:
+        if other_clusters(self.layout):
+            return  # they are mount points of the other one too, and would take its mounts with them
         record = self.layout.run / _MADE_FOLDERS
         for folder in record.read_text().split() if record.exists() else ():
             try:
