@@ -96,6 +96,6 @@ class _Proxy:
 
 
 def _refuse_dry_run(request: Request) -> None:
-    """Nobody knows what a pod does with a request: as ConnectResource of apiserver/pkg/endpoints/handlers/rest.go."""
+    """The server cannot undo what a pod does: as ConnectResource of apiserver/pkg/endpoints/handlers/rest.go."""
     if "dryRun" in request.query:
         raise errors.BadRequest("dryRun is not supported")
