@@ -79,7 +79,7 @@ cluster-down: setup
 	@$(CLUSTER) down
 
 # `make test-cluster TIER=core` is what CI runs, `make test-cluster PART=data` one part of the full tier (docs/full-tier.md).
-# `LANES=2` runs two parts of it at a time, each on a cluster of its own.
+# `LANES=2` runs two parts of it at a time, each on a cluster of its own, or CI's choice on two clusters.
 # `ON=~/.kube/config` takes the cluster that file names, which must pull our images from somewhere, instead of starting one.
 TIER   ?= full
 PART   ?=

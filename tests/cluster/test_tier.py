@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from e2e import record
+from scenarios import test_pipeline_demo
 
 from . import tier
 
@@ -78,8 +79,8 @@ def test_the_backend_of_kubeflow_pipelines_is_built_and_started_in_its_own_part_
     monkeypatch.setattr(tier, "_harness", lambda *arguments: asked.append(arguments))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: 0)
-    monkeypatch.setattr(tier, "_started", lambda *words, **more: nullcontext(SimpleNamespace(returncode=0)))
-    assert tier.run_core() == 0
+    monkeypatch.setattr(tier, "_started", lambda *words, **more: SimpleNamespace(wait=lambda: 0))
+    assert tier.run_core([], 1) == 0
     assert [words[0] for words in asked] == ["down", "build", "up", "down"]
     monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: 1)
     for name, part in tier.PARTS.items():
@@ -91,11 +92,70 @@ def test_the_backend_of_kubeflow_pipelines_is_built_and_started_in_its_own_part_
     assert [words[0] for words in asked if "kfp" in words] == ["build", "up"]
 
 
+@pytest.mark.parametrize("name", tier.PARTS)
+def test_a_part_with_tests_for_ci_is_in_one_share(name: str) -> None:
+    shares = [share for share in tier.CORE for part in share if part == name]
+    files = [tier.ROOT / file for file in tier.files_of(tier.PARTS[name])]
+    sources = {*files, *(file.with_name("conftest.py") for file in files if file.parent.name == "conformance")}
+    marked = any("pytest.mark.core" in source.read_text(encoding="utf-8") for source in sources)
+    assert len(shares) == int(marked and not tier.PARTS[name].starts_clusters)
+
+
+def test_the_manuals_pipeline_is_among_the_tests_for_ci() -> None:
+    test = test_pipeline_demo.test_the_manuals_demo_runs_from_its_data_to_an_answering_url
+    (given,) = [mark.args[1] for mark in test.pytestmark if mark.name == "parametrize"]
+    chosen = [each.id for each in given if any(mark.name == "core" for mark in each.marks)]
+    assert chosen == ["the manual's code"]
+
+
+def test_tests_for_ci_share_two_clusters_after_those_that_start_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
+    both_busy = threading.Barrier(2, timeout=10)
+    done: list[tuple[str, ...]] = []
+
+    def in_lane(label: str, lane: tier.Lane, *words: str) -> tuple[int, str]:
+        both_busy.wait()
+        done.append(words)
+        return int("data" in words), f"output of {label}"
+
+    monkeypatch.setattr(tier, "_python", lambda module, *arguments, **env: done.append(arguments) or 0)
+    monkeypatch.setattr(tier, "_run_in_lane", in_lane)
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
+    monkeypatch.setattr(tier, "open_lanes", lambda count: nullcontext([tier.Lane(each + 1) for each in range(count)]))
+    assert tier.run_core([], 2) == 1
+    assert done[0] == ("-m", "core", "tests/cluster/test_lifecycle.py")
+    assert sorted(done[1:]) == sorted(("core", *share) for share in tier.CORE)
+
+
+@pytest.mark.parametrize(
+    ("names", "alone", "statuses"),
+    [(["jobs"], False, [0]), (["api"], True, [1]), (["data", "api"], False, [1, 0]), (["data", "api"], False, [0, 2])],
+)
+def test_tests_of_the_api_run_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch, names: list[str], alone: bool, statuses: list[int]
+) -> None:
+    started: list[tuple[str, ...]] = []
+    waited: list[int] = []
+
+    def start(module: str, *arguments: str, **more: object) -> SimpleNamespace:
+        assert waited == [], "all are started before any is waited for"
+        number = len(started)
+        started.append(arguments)
+        return SimpleNamespace(wait=lambda: waited.append(number) or statuses[number])
+
+    monkeypatch.setattr(tier, "_started", start)
+    monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
+    assert tier.run_core(names, 1) == max(statuses)
+    assert waited == list(range(len(statuses)))
+    with_api = [any("tests/conformance" in word for word in words) for words in started]
+    assert with_api == [True, False][: len(started)] if "api" in names else with_api == [False]
+    assert all(word in tier.files_of(tier.PARTS["api"]) for word in started[0] if alone and word.startswith("tests/"))
+
+
 def test_two_lanes_share_all_parts_and_those_that_start_clusters_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     both_busy = threading.Barrier(2, timeout=10)
     ran: list[tuple[str, int]] = []
 
-    def in_lane(name: str, lane: tier.Lane) -> int:
+    def part_in_lane(name: str, lane: tier.Lane) -> int:
         first = lane.number not in {number for _, number in ran}
         ran.append((name, lane.number))
         if first:
@@ -103,7 +163,7 @@ def test_two_lanes_share_all_parts_and_those_that_start_clusters_run_alone(monke
         return int(name == "data")
 
     monkeypatch.setattr(tier, "run_part", lambda name: ran.append((name, 0)) or 0)
-    monkeypatch.setattr(tier, "_run_in_lane", in_lane)
+    monkeypatch.setattr(tier, "_run_part_in_lane", part_in_lane)
     monkeypatch.setattr(tier, "_harness", lambda *arguments: None)
     monkeypatch.setattr(tier, "open_lanes", lambda count: nullcontext([tier.Lane(each + 1) for each in range(count)]))
     assert tier.run_parts(list(tier.PARTS), 2) == ["data"]

@@ -1,6 +1,7 @@
 """What `make test-cluster` runs: CI's choice, or the full tier in parts that can each be repeated alone.
 
-    python -m cluster.tier core               what `.ci/run` runs: the tests marked `core`, on one cluster
+    python -m cluster.tier core [PART …]      the tests marked `core`, on one cluster
+    python -m cluster.tier core --lanes 2     the same on two clusters at a time, which is what `.ci/run` runs
     python -m cluster.tier full [PART …]      all parts, or the named ones, each on a cluster of its own
     python -m cluster.tier full --lanes 2     two parts at a time: they mostly wait for pods
 
@@ -23,6 +24,7 @@ import threading
 import time
 import xml.etree.ElementTree as xml
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -60,6 +62,8 @@ class Part(NamedTuple):
     addons: tuple[str, ...] = EVERYWHERE
 
 
+CORE = (("engines", "jobs"), ("workflows", "data", "serving", "api"))
+"""Parts that have tests marked `core`. When these run on two clusters, each has one share, of about the same length."""
 REQUESTS = 10_000
 """Generated requests that both API servers judge here; CI has half of them."""
 
@@ -168,22 +172,43 @@ def files_of(part: Part) -> list[str]:
 # --- running ---
 
 
-def run_core() -> int:
-    """Tests that start clusters themselves, then all others on one with every engine.
+def run_core(names: Sequence[str], lanes: int) -> int:
+    """The tests marked `core` of these parts; of all parts those that start clusters themselves come first, alone.
 
-    Of these, tests of the API alone run beside the rest: they share nothing but the API server, and the rest mostly
-    waits for pods.
+    With two lanes the others share two clusters at the same time.
     """
     _prepare(EVERYWHERE)
-    if status := _pytest("tests/cluster", "-m", "core and lifecycle"):
+    if names:
+        return _run_core_on_one_cluster(names)
+    if status := _pytest("-m", "core", *files_of(PARTS["lifecycle"])):
         return status
-    api = files_of(PARTS["api"])
+    if lanes == 1:
+        return _run_core_on_one_cluster([name for share in CORE for name in share])
+    with open_lanes(len(CORE)) as opened, ThreadPoolExecutor(len(CORE)) as pool:
+        return max(pool.map(_run_core_in_lane, opened, CORE))
+
+
+def _run_core_in_lane(lane: Lane, names: Sequence[str]) -> int:
+    status, output = _run_in_lane(f"core{lane.number}", lane, "core", *names)
+    print(output, flush=True)
+    return status
+
+
+def _run_core_on_one_cluster(names: Sequence[str]) -> int:
+    """Tests of the API alone run beside the others: they share nothing but the API server, and the others mostly wait
+    for pods."""
+    others = [file for name in names if name != "api" for file in files_of(PARTS[name])]
+    beside = files_of(PARTS["api"]) if "api" in names else []
     with _cluster(EVERYWHERE) as env, tempfile.TemporaryFile() as output:
-        with _started("pytest", "-m", "core", *api, output=output, **env) as beside:
-            status = _pytest("-m", "core and not lifecycle", *(f"--ignore={file}" for file in api), *FOLDERS, **env)
+        started = [
+            _started("pytest", "-m", "core", "--durations=20", *files, output=where, **env)
+            for files, where in ((beside, output), (others, None))
+            if files
+        ]
+        statuses = [each.wait() for each in started]
         output.seek(0)
         print(output.read().decode(errors="replace"), flush=True)
-    return status or beside.returncode
+    return max(statuses)
 
 
 def run_part(name: str) -> int:
@@ -227,7 +252,7 @@ def run_parts(names: Sequence[str], lanes: int) -> list[str]:
                 name = waiting.get_nowait()
             except queue.Empty:
                 return
-            if _run_in_lane(name, lane):
+            if _run_part_in_lane(name, lane):
                 failed.append(name)
 
     with open_lanes(lanes) as opened:
@@ -244,17 +269,23 @@ def _expected_minutes(name: str) -> float:
     return float(load_seen().get(name, {}).get("minutes", 25))
 
 
-def _run_in_lane(name: str, lane: Lane) -> int:
-    output = ROOT / ".cache" / "full-tier" / f"{name}.log"
+def _run_part_in_lane(name: str, lane: Lane) -> int:
+    status, output = _run_in_lane(name, lane, "full", name)
+    lines = output.splitlines()
+    print("\n".join(lines[-40:] if status else [line for line in lines if line.startswith("part ")]), flush=True)
+    return status
+
+
+def _run_in_lane(label: str, lane: Lane, *words: str) -> tuple[int, str]:
+    """The exit status of this module with these words, and what it wrote."""
+    output = ROOT / ".cache" / "full-tier" / f"{label}.log"
     output.parent.mkdir(parents=True, exist_ok=True)
-    print(f"part {name} begins in lane {lane.number}: {output.relative_to(ROOT)}", flush=True)
-    command = [*lane.prefix, sys.executable, "-m", "cluster.tier", "full", name]
+    print(f"{' '.join(words)} begins in lane {lane.number}: {output.relative_to(ROOT)}", flush=True)
+    command = [*lane.prefix, sys.executable, "-m", "cluster.tier", *words]
     env = {**os.environ, "PYTHONPATH": str(ROOT / "tests"), **lane.environment}
     with output.open("wb") as log:
         status = subprocess.run(command, cwd=ROOT, env=env, stdout=log, stderr=log, check=False).returncode
-    lines = output.read_text(errors="replace").splitlines()
-    print("\n".join(lines[-40:] if status else [line for line in lines if line.startswith("part ")]), flush=True)
-    return status
+    return status, output.read_text(errors="replace")
 
 
 def _prepare(addons: Sequence[str]) -> None:
@@ -336,7 +367,8 @@ def render(seen: Mapping[str, Mapping[str, Any]]) -> str:
         "",
         "# The full tier, part by part",
         "",
-        "CI runs `make test` and, on a real cluster, the tests marked `core` (`make test-cluster TIER=core`).",
+        "CI runs `make test` and the tests marked `core` on two real clusters at a time (`make test-cluster TIER=core "
+        "LANES=2`; without `LANES` on one).",
         "All that is for a cluster is the full tier: `make test-cluster` runs it part by part,",
         "`make test-cluster PART=NAME` one part, `make test-cluster LANES=2` two at a time, each on a cluster of its",
         "own.",
@@ -380,13 +412,15 @@ def part_of(file: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="cluster.tier", description="Tests on a real Kubernetes on this machine.")
     parser.add_argument("tier", choices=["core", "full"])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of the full tier: {', '.join(PARTS)}; default: all")
-    parser.add_argument("--lanes", type=int, default=1, help="parts that run at the same time; each needs some 6 GiB")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)}; default: all")
+    parser.add_argument("--lanes", type=int, default=1, help="clusters at the same time; each needs some 6 GiB")
     chosen = parser.parse_args()
     if unknown := set(chosen.parts) - set(PARTS):
         parser.error(f"no part is called {', '.join(sorted(unknown))}, only {', '.join(PARTS)}")
     if chosen.tier == "core":
-        return run_core()
+        if without := set(chosen.parts) - {name for share in CORE for name in share}:
+            parser.error(f"no tests of {', '.join(sorted(without))} are marked `core`, or not on a cluster of others")
+        return run_core(chosen.parts, chosen.lanes)
     failed = run_parts(chosen.parts or list(PARTS), chosen.lanes)
     if failed:
         print(f"not green: {', '.join(failed)}; repeat with `make test-cluster PART=NAME`")

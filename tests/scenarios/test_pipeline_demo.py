@@ -78,7 +78,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield target
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def whole(server: Target, operators: None) -> Iterator[None]:
     """On a cluster the chart with all that the demo uses."""
     values = {"serving__enabled": "true", "pipelinesApi__enabled": "true", "pipelinesApi__namespace": SPACE}
@@ -87,7 +87,7 @@ def whole(server: Target, operators: None) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def stores(
     request: pytest.FixtureRequest, server: Target, whole: None, kubectl_binary: str,
     tmp_path_factory: pytest.TempPathFactory,
@@ -96,7 +96,7 @@ def stores(
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def shell(server: Target, stores: Stores, kubectl_binary: str, kubectl_cache: Path) -> Iterator[Kubectl]:
     """kubectl in the manual's namespace, with what the manual's readers have made there and the data in the bucket."""
     env = {**server.env, "KUBECACHEDIR": str(kubectl_cache)}
@@ -164,7 +164,10 @@ def ask(shell: Kubectl, server: Target, url: str, path: str, body: Any) -> Any:
 
 
 @pytest.mark.usefixtures("gpu")
-@pytest.mark.parametrize("generation", [1, 2], ids=["the manual's code", "written for kfp 2"])
+@pytest.mark.parametrize(
+    "generation",
+    [pytest.param(1, id="the manual's code", marks=pytest.mark.core), pytest.param(2, id="written for kfp 2")],
+)
 def test_the_manuals_demo_runs_from_its_data_to_an_answering_url(
     shell: Kubectl, server: Target, host: str, kubectl_binary: str, tmp_path: Path, generation: int
 ) -> None:

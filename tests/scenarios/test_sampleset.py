@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         yield target
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def stores(
     request: pytest.FixtureRequest,
     server: Target,
@@ -132,7 +132,7 @@ def labelled(kubectl: Kubectl, name: str) -> dict[str, str]:
 # The manual
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def manual(server: Target, stores: Stores) -> tuple[str, str]:
     """Where the manual works, as arguments for kubectl."""
     return ("-n", "paddle-system")
