@@ -64,19 +64,33 @@ def names(kubectl: Kubectl, kind: str) -> list[str]:
 
 
 def test_a_job_is_run_its_log_is_copied_and_it_is_deleted_when_asked(launcher: Any, kubectl: Kubectl) -> None:
-    flags = (
-        "--name",
-        "train",
-        "--worker",
-        worker("printf 'a\\nhello from the worker\\nb\\n'"),
-        "--cleanPodPolicy",
-        "Never",
-    )
+    flags = ("--name", "train", "--worker", worker("printf 'a\\nhello from the worker\\nb\\n'"))
     code, output = finished(launcher("paddlejob", *flags, "--deleteAfterDone", "True"))
     assert code == 0, output
     copied = [line for line in output.splitlines() if line.startswith("[train-worker-0] ")]
     assert copied == ["[train-worker-0] a", "[train-worker-0] hello from the worker", "[train-worker-0] b"]
     assert names(kubectl, "paddlejobs.batch.paddlepaddle.org") == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "ends", "kept"),
+    [((), "true", 0), (("--cleanPodPolicy", "OnFailure"), "false", 0), (("--cleanPodPolicy", "Never"), "true", 1)],
+)
+def test_pods_are_cleaned_up_as_asked_after_their_log_is_read(
+    launcher: Any, kubectl: Kubectl, policy: tuple[str, ...], ends: str, kept: int
+) -> None:
+    """Pods of a moment were gone before anybody had read them."""
+    code, output = finished(launcher("paddlejob", "--name", "quick", "--worker", worker(f"echo said; {ends}"), *policy))
+    assert code == int(ends == "false"), output
+    assert "[quick-worker-0] said" in output.splitlines()
+    until(lambda: len(names(kubectl, "pods")), kept)
+
+
+def test_a_job_that_has_ended_is_patched_without_waiting_for_another_run(launcher: Any) -> None:
+    flags = ("--name", "over", "--worker", worker("true"))
+    assert finished(launcher("paddlejob", *flags))[0] == 0
+    code, output = finished(launcher("paddlejob", *flags, "--action", "patch", "--cleanPodPolicy", "Always"))
+    assert code == 0, output
 
 
 def test_a_failed_job_fails_the_step_with_its_message_and_stays(launcher: Any, kubectl: Kubectl) -> None:

@@ -25,11 +25,15 @@ CompletionCheck = Callable[[Object], Completion | None]
 """None while the object is neither done nor failed."""
 
 
-def by_phase(done: Collection[str], failed: Collection[str]) -> CompletionCheck:
+def by_phase(
+    done: Collection[str], failed: Collection[str], *, counts: Callable[[Object], bool] | None = None
+) -> CompletionCheck:
+    """`counts`: whether a status is about the object as it is now, if its kind has a rule of its own for that."""
+
     def check(obj: Object) -> Completion | None:
         status = obj.get("status") or {}
         phase = status.get("phase")
-        if not is_current(obj) or (phase not in done and phase not in failed):
+        if not (counts or is_current)(obj) or (phase not in done and phase not in failed):
             return None
         return Completion(phase in done, str(status.get("message") or phase))
 
@@ -63,16 +67,22 @@ def paddle_service(obj: Object) -> Completion | None:
     return Completion(True, str((obj.get("status") or {}).get("url") or ""))
 
 
-SAMPLESET = by_phase(done=("Ready",), failed=("SyncFailed",))
-"""PartialReady is on the way to Ready: the original's launcher failed there."""
-SAMPLEJOB = by_phase(done=("Succeeded",), failed=("Failed",))
-PADDLEJOB = by_phase(done=("Succeed", "Completed"), failed=("Failed", "Terminated"))
-
-
 def is_current(obj: Object) -> bool:
     """Whether the status is about the present generation; true for a kind that has no `observedGeneration`."""
     observed = (obj.get("status") or {}).get("observedGeneration")
     return observed is None or int(observed) >= int(obj["metadata"].get("generation") or 0)
+
+
+def _is_refused_no_more(job: Object) -> bool:
+    """A PaddleJob that has ended does not begin again for another spec, and its controller observes none; except one
+    whose spec was refused."""
+    return is_current(job) or (job.get("status") or {}).get("reason") != "InvalidSpec"
+
+
+SAMPLESET = by_phase(done=("Ready",), failed=("SyncFailed",))
+"""PartialReady is on the way to Ready: the original's launcher failed there."""
+SAMPLEJOB = by_phase(done=("Succeeded",), failed=("Failed",))
+PADDLEJOB = by_phase(done=("Succeed", "Completed"), failed=("Failed", "Terminated"), counts=_is_refused_no_more)
 
 
 def progress(obj: Object) -> str:

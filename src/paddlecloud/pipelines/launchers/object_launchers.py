@@ -16,6 +16,10 @@ from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.objects import body
 from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 
+KEEP_PODS = "Never"
+"""The cleanPodPolicy of a job until the log of its pods is read: any other may delete a pod that lived for a moment
+before anybody has seen it."""
+
 
 async def sampleset(step: LauncherStep, values: Values) -> dict[str, str]:
     spec = {
@@ -48,7 +52,7 @@ async def samplejob(step: LauncherStep, values: Values) -> dict[str, str]:
 
 async def paddlejob(step: LauncherStep, values: Values) -> dict[str, str]:
     spec = {
-        "cleanPodPolicy": values.text("clean_pod_policy"),
+        "cleanPodPolicy": KEEP_PODS,
         "schedulingPolicy": values.json("scheduling_policy"),
         "intranet": values.text("intranet"),
         "withGloo": values.number("with_gloo"),
@@ -59,7 +63,11 @@ async def paddlejob(step: LauncherStep, values: Values) -> dict[str, str]:
         "elastic": values.number("elastic") if values.number("elastic") > 0 else None,
     }
     selector = f"{names.JOB_LABEL}={values.text('name')}"
-    wanted = DesiredObject(_body(names.PADDLEJOB, values, spec), completion.PADDLEJOB, pods=selector, once=True)
+    policy = values.text("clean_pod_policy")
+    wanted = DesiredObject(
+        _body(names.PADDLEJOB, values, spec), completion.PADDLEJOB, pods=selector, once=True,
+        after_end={"spec": {"cleanPodPolicy": policy}} if policy != KEEP_PODS else None,
+    )  # fmt: skip
     return await _job(step, values, wanted)
 
 

@@ -69,6 +69,8 @@ class DesiredObject:
     """Label selector of the pods whose log is copied."""
     once: bool = False
     """It runs to its end, as jobs do, and is replaced rather than changed."""
+    after_end: Object | None = None
+    """A merge patch for it when it has ended and the log of its pods is read: what would have taken them away."""
     shared: bool = False
     """Others use it too: an object that exists is left as it is, and one that was created stays."""
 
@@ -143,7 +145,20 @@ class LauncherStep:
         finally:
             if logs is not None:
                 await logs.close(drain=drain)
+            if drain and wanted.after_end is not None:
+                await self._patch_ended(place, wanted.after_end)
         raise AssertionError("states never end")
+
+    async def _patch_ended(self, place: Place, patch: Object) -> None:
+        """The step has its verdict: that this fails changes nothing about it."""
+        try:
+            await self._retrying(
+                lambda: self.client.patch(place.resource, place.name, patch, namespace=place.namespace)
+            )
+        except NotFound:
+            pass  # somebody has deleted it, and with it what the patch would have cleaned up
+        except ApiError as error:
+            self.report(f"warning: {place} is not cleaned up: {error.message}")
 
     async def remove(self, wanted: DesiredObject) -> None:
         """Delete it and wait until it is gone; one that is not there is gone already."""

@@ -50,7 +50,10 @@ LATE = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExc
         (completion.PADDLEJOB, phase("Completed"), True),
         (completion.PADDLEJOB, phase("Succeed"), True),
         (completion.PADDLEJOB, phase("Terminated"), False),
-        (completion.PADDLEJOB, phase("Completed", observedGeneration=1), None),
+        (completion.PADDLEJOB, phase("Running", observedGeneration=1), None),
+        (completion.PADDLEJOB, phase("Completed", observedGeneration=1), True),
+        (completion.PADDLEJOB, phase("Failed", reason="InvalidSpec", observedGeneration=1), None),
+        (completion.PADDLEJOB, phase("Failed", reason="InvalidSpec", observedGeneration=2), False),
         (completion.PADDLEJOB, phase(""), None),
     ],
 )
