@@ -20,7 +20,9 @@ MAX_DEPTH = 200
 MAX_NODES = 500_000
 """After aliases are expanded; 64 characters of a text count as one more. A list of 10,000 pods has about as many."""
 MAX_SPARE = 16
-"""Documents without content that may stand beside the one that a text is read for."""
+"""Documents without content that may stand beside those that a text is read for."""
+MAX_DOCUMENTS = 20_000
+"""Of one text, empty ones too. They cost more than values: half a second for so many."""
 MAX_MISTAKES = 20
 """Of one text that are looked for, one after the other."""
 MAX_DIGITS = 400
@@ -45,9 +47,17 @@ class YamlError(ValueError):
         """Further mistakes of the same document."""
 
 
-def load_all(text: str) -> Iterator[tuple[int, Any]]:
-    """(line, value) of every document that is not empty."""
-    return (document for document in _documents(text) if document[1] is not None)
+class TooManyDocuments(YamlError):
+    """Nothing after them is read."""
+
+
+def load_all(text: str, most: int = MAX_DOCUMENTS) -> Iterator[tuple[int, Any]]:
+    """(line, value) of every document that is not empty; at most so many with the empty ones."""
+    for count, (line, value) in enumerate(_documents(text)):
+        if count >= most:
+            raise TooManyDocuments(f"there are more than {most:,} documents", line)
+        if value is not None:
+            yield line, value
 
 
 def read_all(text: str) -> tuple[list[tuple[int, Any]], list[YamlError]]:
@@ -65,6 +75,8 @@ def read_all(text: str) -> tuple[list[tuple[int, Any]], list[YamlError]]:
             break
         except YamlError as error:
             mistakes += [YamlError(one.problem, above + one.line) for one in (error, *error.also)]
+            if isinstance(error, TooManyDocuments):
+                break
             last = above + max(one.line for one in (error, *error.also))
             # A bracket that is not closed is noticed only at the line that begins the next document.
             begin = max(above + 1, last - 1)

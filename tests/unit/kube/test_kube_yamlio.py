@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.kube.yamlio import YamlError, dump, dump_all, load_all, load_one, resolve
+from paddlecloud.kube.yamlio import MAX_DOCUMENTS, YamlError, dump, dump_all, load_all, load_one, read_all, resolve
 
 
 def values(text: str) -> list[object]:
@@ -58,6 +58,16 @@ def test_plain_scalars_mean_what_kubectl_takes_them_for(text: str, value: object
 
 def test_documents_come_with_their_lines_and_empty_ones_are_left_out() -> None:
     assert list(load_all("a: 1\n---\n# nothing\n---\nb: 2\n...\n")) == [(1, {"a": 1}), (4, {"b": 2})]
+
+
+def test_reading_ends_at_the_last_document_that_a_text_may_have() -> None:
+    text = "a: 1\n---\n---\n" * 2 + "a: 1"  # five documents
+    assert [value for _, value in load_all(text, 5)] == [{"a": 1}] * 3
+    with pytest.raises(YamlError, match="line 6: there are more than 4 documents"):
+        list(load_all(text, 4))
+    found, mistakes = read_all("a: 1\n---\n" * (MAX_DOCUMENTS + 2))
+    assert len(found) == MAX_DOCUMENTS
+    assert [one.problem for one in mistakes] == ["there are more than 20,000 documents"]
 
 
 def test_quoted_text_stays_text() -> None:

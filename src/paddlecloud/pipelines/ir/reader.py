@@ -20,6 +20,8 @@ from paddlecloud.pipelines.ir.platform_spec import ExecutorConfig, KubernetesPla
 NEWEST_SCHEMA = (2, 1)
 """kfp 2.17 writes 2.1.0. What a newer one means is not known here."""
 LARGEST = 8 * 1024 * 1024
+MOST_DOCUMENTS = 2
+"""The pipeline, and its platform."""
 _VERSION = re.compile(r"(\d{1,6})\.(\d{1,6})(?:\.\S{1,40})?")
 _PLACE = re.compile(r"(?P<message>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
 
@@ -44,7 +46,7 @@ def read(documents: bytes) -> Pipeline:
         raise InvalidPipeline("", f"the file has {len(documents):,} bytes; a pipeline has at most {LARGEST:,}")
     try:
         text = documents.decode()
-        found = [value for _, value in yamlio.load_all(text)]
+        found = [value for _, value in yamlio.load_all(text, MOST_DOCUMENTS + yamlio.MAX_SPARE)]
     except UnicodeDecodeError:
         raise InvalidPipeline("", "the file is not text in UTF-8") from None
     except yamlio.YamlError as why:
@@ -56,7 +58,7 @@ def read_documents(documents: Sequence[Any]) -> Pipeline:
     """As `read`, of documents that are parsed already: the pipeline's, and the platform's where there is one."""
     if not documents:
         raise InvalidPipeline("", "the file is empty; compile a pipeline with kfp.compiler.Compiler().compile()")
-    if len(documents) > 2:
+    if len(documents) > MOST_DOCUMENTS:
         raise InvalidPipeline("", f"{len(documents)} documents; a pipeline has one, and one for its platform")
     if not all(isinstance(each, Mapping) for each in documents):
         raise InvalidPipeline("", "not a pipeline that kfp 2 compiled: each document must be a map")

@@ -22,6 +22,8 @@ MAX_BYTES = 4 << 20
 """Of a package, packed or unpacked. A Workflow is stored in at most 1.5 MiB; JSON in JSON takes up to twice as much."""
 MAX_VALUES = 500_000
 """Of a package in JSON; `yamlio` has the same limit."""
+MOST_DOCUMENTS = 2
+"""Of a file: what kfp 2 compiles, and its platform. A Workflow stands alone."""
 MAX_MEMBERS = 100
 """Files of an archive that are looked at."""
 _NAMES = ("pipeline.yaml", "pipeline.yml")
@@ -61,12 +63,18 @@ def parse(text: str) -> Package:
                 raise PackageError(f"the pipeline has more than {MAX_VALUES:,} values; that is the most that is read")
             documents: list[Any] = [msgspec.json.decode(text)]
         else:
-            documents = [value for _, value in yamlio.load_all(text)]
+            documents = [value for _, value in yamlio.load_all(text, MOST_DOCUMENTS + yamlio.MAX_SPARE)]
     except (yamlio.YamlError, msgspec.DecodeError, RecursionError) as error:
         raise PackageError(f"the pipeline is not valid YAML: {error}") from error
     if not documents or not all(isinstance(document, dict) for document in documents):
         raise PackageError("the pipeline is empty or not a mapping; compile it with kfp, or give an Argo Workflow")
-    return of_document(documents[0], documents[1] if len(documents) > 1 else {})
+    package = of_document(documents[0], documents[1] if len(documents) > 1 else {})
+    if len(documents) > (MOST_DOCUMENTS if package.format == "ir" else 1):
+        raise PackageError(
+            f"the file has {len(documents)} documents; a pipeline is one, and of kfp 2 one more for its platform. "
+            "Create other objects before it, with `kubectl apply`"
+        )
+    return package
 
 
 def of_document(spec: Object, platforms: Object | None = None) -> Package:

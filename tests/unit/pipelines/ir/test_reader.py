@@ -143,6 +143,7 @@ def test_a_parameter_without_a_default_is_required() -> None:
         (b"a: [1", "line "),
         (b"- 1\n", "each document must be a map"),
         (b"a: 1\n---\nb: 1\n---\nc: 1\n", "3 documents"),
+        (b"---\n" * 200_000, "more than 18 documents"),
         (b"apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n", "is a Kubernetes object"),
         (b"pipelineSpec: {}\n", "compile the pipeline again"),
     ],

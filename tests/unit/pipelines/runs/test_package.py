@@ -99,6 +99,9 @@ def test_the_ir_of_kfp_2_is_read_with_its_platform_spec() -> None:
         (b"a: &a [x,x,x,x,x,x,x,x,x]\n" + b"".join(
             b"%c: &%c [*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c,*%c]\n" % (i, i, *[i - 1] * 9) for i in range(98, 110)
         ), "not valid YAML"),
+        (WORKFLOW.encode() + b"---\nkind: WorkflowTemplate\n", "the file has 2 documents"),
+        (IR.encode() + b"---\na: 1\n", "the file has 3 documents"),
+        (b"---\n" * 200_000, "more than 18 documents"),
         (b"{" * 100_000, "not valid YAML"),
         (b"[" * 100_000, "not valid YAML"),
     ],
