@@ -18,8 +18,8 @@ import unit.local.kubelet.control_plane
 from harness import PATIENCE, eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.node import NodeConfig
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.shim import processes, wire
 from unit.local.kubelet.machine import NODE, TestMachine, is_ready, running_machine, shell_pod, state_of
 
@@ -258,10 +258,10 @@ async def test_a_killed_parent_of_shims_costs_no_pod_and_no_start(tmp_path: Path
     async with running_machine(tmp_path, clock=stopped_clock()) as machine:
         await machine.run("echo up; sleep 600", policy="Always")
         await machine.printed("pod", "up")
-        launcher = machine.kubelet.machine.launcher
-        assert isinstance(launcher, Launcher)
-        assert launcher.pid is not None
-        os.kill(launcher.pid, signal.SIGKILL)
+        zygote = machine.kubelet.machine.zygote
+        assert isinstance(zygote, ZygoteClient)
+        assert zygote.pid is not None
+        os.kill(zygote.pid, signal.SIGKILL)
         await machine.run("true", name="other")
         await machine.phase("other", "Succeeded")
         assert state_of(await machine.client.get(PODS, "pod", "default"))["restartCount"] == 0

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness import PATIENCE, eventually
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.runtime import PodRuntime
 from paddlecloud.local.kubelet.shim import processes, wire
 from tools.ports import free_port
@@ -23,9 +23,9 @@ _SERIALS = itertools.count()
 class ShimHarness:
     """Makes pod directories and shims, and waits for what their containers do."""
 
-    def __init__(self, folder: Path, launcher: Launcher) -> None:
+    def __init__(self, folder: Path, zygote: ZygoteClient) -> None:
         self.folder = folder
-        self.launcher = launcher
+        self.zygote = zygote
         self._runtimes: list[PodRuntime] = []
         self._changed = asyncio.Event()
         self._serial = next(_SERIALS)
@@ -42,7 +42,7 @@ class ShimHarness:
         return root
 
     async def spawn(self, root: Path) -> PodRuntime:
-        return self._keep(await PodRuntime.spawn(root, self.launcher, on_change=self._changed.set))
+        return self._keep(await PodRuntime.spawn(root, self.zygote, on_change=self._changed.set))
 
     async def attach(self, root: Path) -> PodRuntime | None:
         runtime = await PodRuntime.attach(root, on_change=self._changed.set)
@@ -115,7 +115,7 @@ class ShimHarness:
         for runtime in self._runtimes:
             if runtime.connected:
                 await asyncio.wait_for(runtime.shutdown(), PATIENCE)
-        await self.launcher.stop()
+        await self.zygote.stop()
 
 
 def output(root: Path, name: str = "main", attempt: int = 0) -> str:
@@ -126,8 +126,8 @@ def output(root: Path, name: str = "main", attempt: int = 0) -> str:
 
 @pytest.fixture
 async def shims(tmp_path: Path) -> AsyncIterator[ShimHarness]:
-    harness = ShimHarness(tmp_path, Launcher())
-    await harness.launcher.start()
+    harness = ShimHarness(tmp_path, ZygoteClient())
+    await harness.zygote.start()
     yield harness
     await harness.close()
 

@@ -24,11 +24,11 @@ from paddlecloud.local.kubelet.node.addresses import Addresses
 from paddlecloud.local.kubelet.node.admission import rejected
 from paddlecloud.local.kubelet.node.config_objects import WatchedObjects
 from paddlecloud.local.kubelet.node.devices import Devices, find_gpus
-from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.limits import ANNOTATION, PodCgroups, find
 from paddlecloud.local.kubelet.node.node import NodeConfig, NodeRegistration, machine_capacity
 from paddlecloud.local.kubelet.node.periodic import PeriodicChecks
 from paddlecloud.local.kubelet.node.warmparents import WarmParents
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.container_order import image_env
 from paddlecloud.local.kubelet.pod.files import remove_pod_dir
 from paddlecloud.local.kubelet.pod.hosts import HostsWriter, names_of
@@ -86,7 +86,7 @@ class Kubelet:
             client=client,
             clock=clock,
             data=data,
-            launcher=Launcher(),
+            zygote=ZygoteClient(),
             addresses=Addresses(network, start=loopback.start_in(network, str(data))),
             images=images,
             objects=self._objects,
@@ -140,7 +140,7 @@ class Kubelet:
             asyncio.create_task(self._services.run(), name="services for names"),
             asyncio.create_task(self._slices.run(), name="endpoints for names"),
         ]
-        await asyncio.gather(self.machine.launcher.start(), *(self.add_node(config) for config in self._configs))
+        await asyncio.gather(self.machine.zygote.start(), *(self.add_node(config) for config in self._configs))
         checks = PeriodicChecks(self.machine, workers=self._workers.values, tidy=self._tidy)
         self._background.append(asyncio.create_task(checks.run(), name="periodic checks of pods"))
 
@@ -203,7 +203,7 @@ class Kubelet:
         if pods:
             await self.machine.volumes.keep_only(())
         await self.machine.warm.stop()
-        await self.machine.launcher.stop()
+        await self.machine.zygote.stop()
         self.machine.cgroups.stop()
 
     # News

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paddlecloud.kube.clock import Clock
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.container_order import image_env
 from paddlecloud.local.kubelet.shim import warmprogram
 
@@ -36,13 +36,13 @@ Key = tuple[str, frozenset[tuple[str, str]]]
 class WarmParents:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._ready: OrderedDict[Key, tuple[Launcher, float]] = OrderedDict()  # with the time of the last use
+        self._ready: OrderedDict[Key, tuple[ZygoteClient, float]] = OrderedDict()  # with the time of the last use
         self._warming: dict[str, asyncio.Task[None]] = {}
         self._reads: dict[str, Collection[str]] = {}
         self._broken: set[Key] = set()
         """With all variables of the parent. One pod's must not keep the image cold for others."""
 
-    def find(self, image: Environment, argv: Sequence[str], env: Mapping[str, str]) -> Launcher | None:
+    def find(self, image: Environment, argv: Sequence[str], env: Mapping[str, str]) -> ZygoteClient | None:
         """The warm parent for a program of an image; None while there is none, which is then made for the next pod."""
         name = image.image_id
         if not image.preload or not image.path or warmprogram.parse(argv, env) is None:
@@ -51,11 +51,11 @@ class WarmParents:
         if environment is None or (name, frozenset(environment.items())) in self._broken:
             return None
         key = self._key(image, environment)
-        launcher, _ = self._ready.get(key, (None, 0.0))
-        if launcher is not None and launcher.pid is not None:
-            self._ready[key] = launcher, self._clock.monotonic()
+        zygote, _ = self._ready.get(key, (None, 0.0))
+        if zygote is not None and zygote.pid is not None:
+            self._ready[key] = zygote, self._clock.monotonic()
             self._ready.move_to_end(key)
-            return launcher
+            return zygote
         if name not in self._warming and self._has_room():
             self._warming[name] = asyncio.create_task(self._warm(image, env), name=f"warm parent of {name[:19]}")
         return None
@@ -92,16 +92,16 @@ class WarmParents:
         if environment is None:
             return False
         python = str(Path(image.path[0]) / "python")
-        launcher = Launcher(python=python, preload=image.preload, environment=environment)
-        if not await launcher.start():
+        zygote = ZygoteClient(python=python, preload=image.preload, environment=environment)
+        if not await zygote.start():
             log.warning("the modules %s cannot be preloaded; pods start cold", ", ".join(image.preload))
             self._broken.add((name, frozenset(environment.items())))
             return False
-        self._reads[name] = launcher.reads
+        self._reads[name] = zygote.reads
         if environment != self._environment(image, env):
-            await launcher.stop()
+            await zygote.stop()
             return False
-        self._ready[self._key(image, environment)] = launcher, self._clock.monotonic()
+        self._ready[self._key(image, environment)] = zygote, self._clock.monotonic()
         while len(self._ready) > MOST:
             _, (idle, _) = self._ready.popitem(last=False)
             await idle.stop()
@@ -116,6 +116,6 @@ class WarmParents:
         for task in self._warming.values():
             task.cancel()
         await asyncio.gather(*self._warming.values(), return_exceptions=True)
-        for launcher, _ in self._ready.values():
-            await launcher.stop()
+        for zygote, _ in self._ready.values():
+            await zygote.stop()
         self._ready.clear()

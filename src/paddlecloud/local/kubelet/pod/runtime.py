@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.shim import wire
 
 State = dict[str, Any]
@@ -50,11 +50,11 @@ class PodRuntime:
 
     @classmethod
     async def spawn(
-        cls, pod_dir: Path, launcher: Launcher, *, on_change: Callable[[], None] = lambda: None
+        cls, pod_dir: Path, zygote: ZygoteClient, *, on_change: Callable[[], None] = lambda: None
     ) -> PodRuntime:
         """Start a shim for a pod directory whose `spec.json` is written."""
         runtime = cls(pod_dir, on_change=on_change)
-        await runtime._adopt(await launcher.spawn(pod_dir))
+        await runtime._adopt(await zygote.spawn(pod_dir))
         return runtime
 
     @classmethod

@@ -15,9 +15,9 @@ from paddlecloud.local import loopback
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.node.addresses import Addresses
 from paddlecloud.local.kubelet.node.devices import Devices
-from paddlecloud.local.kubelet.node.launcher import Launcher
 from paddlecloud.local.kubelet.node.limits import PodCgroups
 from paddlecloud.local.kubelet.node.warmparents import WarmParents
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.streams.archive import LogArchive
 from paddlecloud.local.volumes.prepared_volumes import PreparedVolumes
 
@@ -69,7 +69,7 @@ class NodeServices:
     client: Client
     clock: Clock
     data: Path
-    launcher: Launcher
+    zygote: ZygoteClient
     addresses: Addresses
     images: Images
     objects: ConfigObjects

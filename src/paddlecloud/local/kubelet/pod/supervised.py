@@ -12,7 +12,7 @@ import signal
 from collections.abc import Callable, Mapping
 
 from paddlecloud.kube.clock import Clock
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.pod_state import ContainerRun, read_runs, settle_lost, settle_shutdown
 from paddlecloud.local.kubelet.pod.runtime import PodRuntime, State, last_state
@@ -92,11 +92,11 @@ class SupervisedPod:
     def previous(self) -> Mapping[str, ContainerRun]:
         return read_runs(self.state().get("previous") or {})
 
-    async def start(self, spec: wire.ContainerSpec, pod: wire.PodSpec, launcher: Launcher) -> None:
-        """Run a container; `launcher` makes the shim if the pod has none."""
+    async def start(self, spec: wire.ContainerSpec, pod: wire.PodSpec, zygote: ZygoteClient) -> None:
+        """Run a container; `zygote` makes the shim if the pod has none."""
         if self.runtime is None:
             wire.write_json(str(self.paths.spec), pod._asdict())
-            self._runtime = await PodRuntime.spawn(self.paths.root, launcher, on_change=self._on_change)
+            self._runtime = await PodRuntime.spawn(self.paths.root, zygote, on_change=self._on_change)
         assert self._runtime is not None
         await self._runtime.start(spec)
 

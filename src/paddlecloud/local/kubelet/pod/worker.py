@@ -284,8 +284,8 @@ class PodWorker:
             return
         self._obstacles.clear(start.name)
         self._steps.created(start.name, start.attempt)
-        launcher = self._machine.warm.find(image, spec.argv, spec.env) or self._machine.launcher
-        await self._supervised.start(spec, self._files.pod_spec(self.pod), launcher)
+        zygote = self._machine.warm.find(image, spec.argv, spec.env) or self._machine.zygote
+        await self._supervised.start(spec, self._files.pod_spec(self.pod), zygote)
 
     def _lacks(self, message: str) -> Waiting:
         """An object that is missing; the start barrier of a training job is no error, and a message says what it is."""

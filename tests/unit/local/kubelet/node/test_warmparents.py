@@ -11,9 +11,9 @@ import pytest
 from harness import eventually
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.images.environment import Environment
-from paddlecloud.local.kubelet.node import launcher
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node import zygote_client
 from paddlecloud.local.kubelet.node.warmparents import IDLE, MOST, WarmParents
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.container_order import image_env
 
 PROGRAM = ("python", "train.py")
@@ -41,12 +41,12 @@ async def parents(clock: FakeClock) -> AsyncIterator[WarmParents]:
     await parents.stop()
 
 
-async def found(parents: WarmParents, image: Environment, **env: str) -> Launcher | None:
+async def found(parents: WarmParents, image: Environment, **env: str) -> ZygoteClient | None:
     """What a pod gets after one like it was there."""
     for _ in range(2):
-        launcher = parents.find(image, PROGRAM, {**image_env(image), **env})
+        zygote = parents.find(image, PROGRAM, {**image_env(image), **env})
         await parents.settled()
-    return launcher
+    return zygote
 
 
 async def test_pods_share_a_parent_unless_they_differ_in_what_its_modules_read(
@@ -90,7 +90,7 @@ async def test_modules_that_hang_at_their_import_keep_nothing_else_cold_and_are_
     other = Environment("sha256:2", path=image.path, env=image.env, preload=("stuck",))
     assert await found(parents, other, RANK="1") is not None
     with monkeypatch.context() as patched:
-        patched.setattr(launcher, "START_TIMEOUT", 3.0)
+        patched.setattr(zygote_client, "START_TIMEOUT", 3.0)
         assert await found(parents, other, RANK="9") is None
     await eventually(lambda: not Path(f"/proc/{(tmp_path / 'pid').read_text()}").exists())
     assert await found(parents, other, RANK="2") is not None

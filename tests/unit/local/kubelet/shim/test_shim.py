@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE, eventually
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.pod.runtime import PodRuntime, ShimError, last_state
 from paddlecloud.local.kubelet.shim import processes, wire
 from unit.local.kubelet.conftest import ShimHarness, output
@@ -73,7 +73,7 @@ async def test_a_pod_directory_has_one_shim(shims: ShimHarness) -> None:
     root = shims.pod_dir()
     first = await shims.spawn(root)
     await first.ready.wait()
-    second = await PodRuntime.spawn(root, shims.launcher)
+    second = await PodRuntime.spawn(root, shims.zygote)
     await asyncio.wait_for(second.closed(), PATIENCE)
     assert first.connected
     assert wire.lock_holder(str(root)) == first.state["shim"]["pid"]
@@ -137,7 +137,7 @@ async def test_a_pod_outlives_its_kubelet_and_is_found_again(shims: ShimHarness)
     await runtime.start(shims.container(root, "read line < /dev/null; while [ ! -e /tmp/go ]; do sleep 0.01; done"))
     pid = (await shims.running(runtime))["pid"]
     await runtime.detach()
-    await shims.launcher.stop()
+    await shims.zygote.stop()
 
     again = await shims.attach(root)
     assert again is not None
@@ -149,9 +149,9 @@ async def test_a_pod_outlives_its_kubelet_and_is_found_again(shims: ShimHarness)
 async def test_a_killed_zygote_is_replaced_and_its_shims_live_on(shims: ShimHarness) -> None:
     first = await shims.spawn(shims.pod_dir("first"))
     await first.ready.wait()
-    assert shims.launcher.pid is not None
-    os.kill(shims.launcher.pid, signal.SIGKILL)
-    await gone(shims.launcher.pid or 0)
+    assert shims.zygote.pid is not None
+    os.kill(shims.zygote.pid, signal.SIGKILL)
+    await gone(shims.zygote.pid or 0)
     second = await shims.spawn(shims.pod_dir("second"))
     await asyncio.wait_for(second.ready.wait(), PATIENCE)
     assert first.connected
@@ -199,14 +199,14 @@ async def test_a_container_inherits_nothing_but_its_standard_streams(shims: Shim
 
 async def test_the_zygote_starts_without_the_platforms_imports() -> None:
     """What it imports every pod pays for in memory."""
-    launcher = Launcher()
-    await launcher.start()
+    zygote = ZygoteClient()
+    await zygote.start()
     try:
-        libraries = Path(f"/proc/{launcher.pid}/maps").read_text()
+        libraries = Path(f"/proc/{zygote.pid}/maps").read_text()
         assert "msgspec" not in libraries
         assert "aiohttp" not in libraries
     finally:
-        await launcher.stop()
+        await zygote.stop()
 
 
 async def test_a_crowd_of_processes_ends_with_its_container_and_leaves_no_zombies(shims: ShimHarness) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 import pytest_asyncio
 
-from paddlecloud.local.kubelet.node.launcher import Launcher
+from paddlecloud.local.kubelet.node.zygote_client import ZygoteClient
 from paddlecloud.local.kubelet.shim.sandbox import Mount
 from unit.local.kubelet.conftest import ShimHarness
 
@@ -121,9 +121,11 @@ async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Warm
     for name in ("lib", "warm", "cold"):
         (folder / name).mkdir()
     (folder / "lib" / "toy.py").write_text(TOY)
-    worlds = WarmAndCold(folder, ShimHarness(folder / "warm", Launcher()), ShimHarness(folder / "cold", Launcher()))
-    worlds.warm.launcher = Launcher(python=sys.executable, preload=("toy",), environment=worlds.env())
-    assert await worlds.warm.launcher.start()
+    worlds = WarmAndCold(
+        folder, ShimHarness(folder / "warm", ZygoteClient()), ShimHarness(folder / "cold", ZygoteClient())
+    )
+    worlds.warm.zygote = ZygoteClient(python=sys.executable, preload=("toy",), environment=worlds.env())
+    assert await worlds.warm.zygote.start()
     yield worlds
     await worlds.warm.close()
     await worlds.cold.close()
@@ -158,12 +160,16 @@ async def test_a_program_ignores_no_signal_because_the_platform_does(
     ignored = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT)  # as `nohup pdc up &` in a script does
     before = {number: signal.signal(number, signal.SIG_IGN) for number in ignored}
     try:
-        launcher = Launcher(python=sys.executable, preload=preload, environment=worlds.env()) if preload else Launcher()
-        assert await launcher.start()
+        zygote = (
+            ZygoteClient(python=sys.executable, preload=preload, environment=worlds.env())
+            if preload
+            else ZygoteClient()
+        )
+        assert await zygote.start()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    harness = ShimHarness(tmp_path, launcher)
+    harness = ShimHarness(tmp_path, zygote)
     try:
         found, _ = await worlds.run(harness, probe)
     finally:

@@ -30,7 +30,7 @@ START_TIMEOUT = 120.0
 """Seconds that modules have for their import. A warm parent is outside of every pod: nothing else ends it."""
 
 
-class Launcher:
+class ZygoteClient:
     """Forks shims through one zygote process, which it starts on first use and again whenever it died."""
 
     def __init__(
