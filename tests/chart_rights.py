@@ -29,8 +29,6 @@ ON_A_CLUSTER = frozenset(
     {("paddle-serving-sa", Right(*HPA, verb)) for verb in ("list", "watch", "create", "patch")}
     | {("paddlejob-sa", Right("", "pods", "patch"))}
     | {("paddle-serving-sa", Right("", "pods", "list")), ("paddle-serving-sa", Right("", "pods/proxy", "get"))}
-    # Without a server of the ModelHub no grant is signed.
-    | {("paddle-serving-sa", Right("", "secrets", verb)) for verb in ("get", "create")}
     # Definitions are applied: where one is new the authoriser is also asked about creating it, and no log says so. They
     # are watched only where they are not established at once.
     | {("pdc-paddlecloud-crds", Right(*KINDS, verb)) for verb in ("create", "watch")}

@@ -36,8 +36,8 @@ def chart() -> Path:
 def controller_accounts() -> list[Object]:
     """ServiceAccounts, ClusterRoles and bindings of this project's controllers.
 
-    Of what the chart grants in the release's own namespace only the keys are needed: nobody is elected here, and no
-    pod is labelled.
+    Of what the chart grants in the release's own namespace only what comes with the ModelHub is needed: nobody is
+    elected here, and no pod is labelled.
     """
     rules = _rules()
     made: list[Object] = []
@@ -53,9 +53,9 @@ def controller_accounts() -> list[Object]:
                 "subjects": [{"kind": "ServiceAccount", "namespace": NAMESPACE, "name": account}],
             },
         ]
-        if keys := [rule for rule in rules[key].get("own", ()) if rule["resources"] == ["secrets"]]:
+        if own := rules[key].get("models"):
             made += [
-                {**_object(f"{_RBAC}/v1", "Role", name, namespace=NAMESPACE), "rules": keys},
+                {**_object(f"{_RBAC}/v1", "Role", name, namespace=NAMESPACE), "rules": own},
                 {
                     **_object(f"{_RBAC}/v1", "RoleBinding", name, namespace=NAMESPACE),
                     "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
