@@ -24,6 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api import names
+from paddlecloud.kube.literal_text import without_escapes
 from paddlecloud.kube.resource import Object
 
 MOST = 64
@@ -51,7 +52,7 @@ def of_job(job: Object, pod: Object | None = None, *, namespace: str = "") -> di
         found["job-namespace"] = str(meta["namespace"])
     found["image"] = str(container.get("image") or "")
     found["image-id"] = image_id(pod, str(container.get("name") or ""))
-    found["command"] = without_secrets(" ".join(words))
+    found["command"] = without_secrets(without_escapes(" ".join(words)))
     found |= _variables(container.get("env") or ())
     found |= of_run(job)
     return {key: value for key, value in found.items() if value}

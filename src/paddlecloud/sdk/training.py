@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from paddlecloud.api.names import PADDLEJOB
+from paddlecloud.kube.literal_text import literal, literals
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.quantity import ONE, Amount, QuantityError, parse
 from paddlecloud.kube.resource import Object
@@ -139,12 +140,12 @@ def _meant_unit(amount: str) -> str:
 
 
 def _template(training: Training) -> Object:
-    container: Object = {"name": "paddle", "image": training.image, "command": list(training.command)}
+    container: Object = {"name": "paddle", "image": training.image, "command": literals(training.command)}
     if training.workdir:
         container["workingDir"] = training.workdir
     # Without it Python keeps its output for itself until it has a few kilobytes, and followers see nothing.
     env = {"PYTHONUNBUFFERED": "1", **training.env}
-    container["env"] = [{"name": name, "value": value} for name, value in env.items()]
+    container["env"] = [{"name": name, "value": literal(value)} for name, value in env.items()]
     if resources := _resources(training):
         container["resources"] = resources
     pod: Object = {"restartPolicy": "OnFailure" if training.retries else "Never", "containers": [container]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from paddlecloud import __version__
+from paddlecloud.kube.literal_text import literals
 from paddlecloud.kube.resource import DEPLOYMENTS, SERVICES, Object
 from paddlecloud.visualdl.flags import Flags
 
@@ -25,7 +26,7 @@ def container(flags: Flags, mounts: Sequence[Object]) -> Object:
         "name": "visualdl",
         "image": IMAGE,
         "command": ["python", PROGRAM],
-        "args": flags.arguments(),
+        "args": literals(flags.arguments()),
         "ports": [{"name": "http", "containerPort": flags.port}],
         "readinessProbe": _probe(flags),
         "resources": RESOURCES,

@@ -24,6 +24,7 @@ from paddlecloud.controllers.paddleservice import hub_pods
 from paddlecloud.controllers.paddleservice.hub_pods import HubAccess
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT, revision_name
 from paddlecloud.controllers.paddleservice.resolution import MODEL_ENDPOINT, Version
+from paddlecloud.kube.literal_text import literal
 from paddlecloud.kube.resource import Object
 
 SERVING_IMAGE = f"paddlecloud/serving:{__version__}"
@@ -212,7 +213,7 @@ def _model_arguments(settings: ServiceSettings, own: EndpointSettings, version: 
         "--allow-plain-http": settings.spec.allow_plain_http,
     }
     flags = [flag for flag, given in allowed.items() if given]
-    return ["--model", model, "--name", settings.name, *ports, *cache, *flags]
+    return ["--model", literal(model), "--name", settings.name, *ports, *cache, *flags]
 
 
 def _environment(settings: ServiceSettings, site: Site, own: EndpointSettings, version: Version | None) -> list[Object]:

@@ -11,6 +11,7 @@ import shlex
 from pathlib import Path
 
 from paddlecloud.api import names
+from paddlecloud.kube.literal_text import literal
 from paddlecloud.pipelines.launchers import fetch_model, model_store
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.failures import StepFailed
@@ -57,7 +58,7 @@ def arg(url: str, model: str, port: int) -> str:
     """The shell line of the pods: fetch, unpack, serve."""
     program = Path(fetch_model.__file__).read_text(encoding="utf-8")
     served = shlex.quote(f"{model}/server")
-    return (
+    return literal(
         f"python3 - {shlex.quote(url)} <<'FETCH' && "
         f"exec python3 -m paddle_serving_server.serve --model {served} --port {port}\n{program}FETCH\n"
     )

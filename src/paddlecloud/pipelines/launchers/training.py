@@ -7,6 +7,7 @@ and does not train twice.
 from __future__ import annotations
 
 from paddlecloud.api import names
+from paddlecloud.kube.literal_text import literal
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.launchers import completion, suites, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values
@@ -114,7 +115,7 @@ def _board(name: str, namespace: str, claim: str) -> list[DesiredObject]:
 
 
 def _container(name: str, image: str, command: str, limits: Object | None = None) -> Object:
-    made: Object = {"name": name, "image": image, "command": ["/bin/bash", "-c", command]}
+    made: Object = {"name": name, "image": image, "command": ["/bin/bash", "-c", literal(command)]}
     if limits:
         made["resources"] = {"limits": limits}
     return made

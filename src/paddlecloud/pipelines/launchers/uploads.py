@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from paddlecloud.kube.literal_text import literals
 from paddlecloud.kube.resource import Object
 from paddlecloud.pipelines.launchers import model_store
 from paddlecloud.pipelines.launchers.arguments import Values
@@ -46,12 +47,14 @@ async def modelhub(step: LauncherStep, values: Values) -> dict[str, str]:
         "name": "uploader",
         "image": step.image,
         "command": ["python", "-m", "paddlecloud.pipelines.launchers", "uploader"],
-        "args": [
-            f"--endpoint={endpoint}",
-            f"--model_file={TASK_CENTER}/{model}.tar.gz",
-            f"--model_name={model}",
-            f"--version={version}",
-        ],
+        "args": literals(
+            [
+                f"--endpoint={endpoint}",
+                f"--model_file={TASK_CENTER}/{model}.tar.gz",
+                f"--model_name={model}",
+                f"--version={version}",
+            ]
+        ),
         "env": key_variables(secret, "MINIO"),
     }
     if step.run_name:
