@@ -136,6 +136,49 @@ def test_a_push_from_outside_records_the_job_and_differs_from_the_one_before(
     assert {"name": "job", "before": None, "after": "train"} in found["origin"]
     shown = pdc("-n", namespace, "model", "diff", *both, *store, env=server.env).stdout
     assert "-0.25" in shown
+
+
+def test_each_job_and_version_keeps_the_state_of_the_data_that_it_read(
+    kubectl: Kubectl, server: Target, namespace: str, data: str, tmp_path: Path
+) -> None:
+    """What a job and its version read stays what it was when data is synced later, and says that it changed."""
+    store = ("--store", f"file://{tmp_path}/store")
+
+    def run(*words: str) -> str:
+        return pdc("-n", namespace, *words, env=server.env).stdout
+
+    def data_of(name: str) -> tuple[Any, ...]:
+        (seen,) = json.loads(run("trace", name, "-o", "json"))["from"]
+        seen = seen if seen["kind"] == "sampleset" else seen["from"][0]
+        return seen["state"], seen["facts"]["revision"], seen["facts"]["files"]
+
+    run("wait", f"sampleset/{data}", "--for=jsonpath={.status.content.files}", "--timeout=120s")
+    for number in (1, 2):
+        run(
+            "run",
+            "--image",
+            "python:3.11",
+            "--name",
+            f"train-{number}",
+            "--volume",
+            f"{data}:/data",
+            "--",
+            "ls",
+            "/data",
+        )
+        assert data_of(f"pdj/train-{number}") == ("exists", str(number), str(number + 1))
+        (tmp_path / "source" / f"more-{number}.txt").write_text("more")
+        run("samplejob", "sync", data)
+        until(lambda n=number: data_of(f"pdj/train-{n}")[0], "changed", what="the state of the data")
+    (tmp_path / "net.onnx").write_text("made of the first state")
+    run("model", "push", "late", str(tmp_path / "net.onnx"), *store, "--from-job", "train-1")
+    assert data_of("late:1") == ("changed", "1", "2")
+    shown = run("trace", "late:1", "--lang", "en")
+    assert "revision 1 · 2 files" in shown
+    assert "changed since: revision 3 now" in shown
+
+
+def test_what_was_never_there_cannot_be_traced(server: Target, namespace: str) -> None:
     refused = pdc("-n", namespace, "trace", "pdj/never", env=server.env, check=False)
     assert refused.returncode == 3, refused.stderr
     assert isinstance(refused, subprocess.CompletedProcess)

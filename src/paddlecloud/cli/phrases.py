@@ -150,6 +150,8 @@ PHRASES: dict[str, tuple[str, str]] = {
     "trace-ready": ("ready", "已就绪"),
     "trace-not-ready": ("not ready", "未就绪"),
     "trace-generation": ("generation {number}", "第 {number} 代"),
+    "trace-revision": ("revision {number}", "数据第 {number} 版"),
+    "trace-file": ("{number} file", "{number} 个文件"),
     "trace-files": ("{number} files", "{number} 个文件"),
     "trace-step": ("step {step} of run {run}", "运行 {run} 的步骤 {step}"),
     "trace-commit": ("commit {commit}", "提交 {commit}"),

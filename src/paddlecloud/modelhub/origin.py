@@ -8,7 +8,8 @@ wrote in it, and every reader of a ModelVersion shows it as it is; a point in a 
     command, env.NAME                      of that container, as the job's author wrote them, without secrets
     data                                   the SampleSets, separated by commas, and of each:
     data.SET.uid, .generation, .source     which object it was, and what it imported
-    data.SET.files, .size, .imported       how much, and when the import ended
+    data.SET.revision, .changed            which state of its files (`status.content`), and since when it held them
+    data.SET.files, .size, .imported       how much, and when the first import ended
     data.SET.listing                       SHA-256 of paths and sizes, where the program itself saw the files
     run, run-name, step                    of a pipeline: the Workflow's uid and name, and the step
     commit, commit-changed                 of the program's folder; whether files differed from the commit
@@ -26,6 +27,7 @@ from typing import Any
 from paddlecloud.api import names
 from paddlecloud.kube.literal_text import without_escapes
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.sizes import binary_size
 
 MOST = 64
 """Entries; `ModelVersionSpec.origin` has no more."""
@@ -80,27 +82,45 @@ def of_step(pod: Object) -> dict[str, str]:
     return {"run": str(owners[0]["uid"]), "run-name": name, "step": node.removeprefix(f"{name}.") or name}
 
 
-def of_data(sets: Sequence[Object]) -> dict[str, str]:
-    """SampleSets as they are now."""
+def of_data(sets: Sequence[Object], job: Object | None = None) -> dict[str, str]:
+    """SampleSets as they were when the pods of `job` started; without a note of that, as they are now."""
     found: dict[str, str] = {}
     for one in sets:
-        meta, status = one["metadata"], one.get("status") or {}
-        sizes = status.get("cacheStatus") or {}
-        progress = status.get("progress") or {}
-        synced = [c for c in status.get("conditions") or () if c.get("type") == "Synced" and c.get("status") == "True"]
-        source = status.get("source") or ((one.get("spec") or {}).get("source") or {}).get("uri")
-        facts = {
-            "uid": meta.get("uid"),
-            "generation": meta.get("generation"),
-            "source": without_secrets(str(source or "")),
-            "files": sizes.get("totalFiles") or progress.get("totalFiles"),
-            "size": sizes.get("totalSize") or progress.get("totalBytes"),
-            "imported": synced[0].get("lastTransitionTime") if synced else "",
-        }
-        found |= {f"data.{meta['name']}.{key}": str(value) for key, value in facts.items() if value}
+        found |= {f"data.{one['metadata']['name']}.{key}": value for key, value in _data_facts(one, job).items()}
     if sets:
         found["data"] = ",".join(str(one["metadata"]["name"]) for one in sets)
     return found
+
+
+def _data_facts(one: Object, job: Object | None) -> dict[str, str]:
+    meta, status = one["metadata"], one.get("status") or {}
+    sizes, progress = status.get("cacheStatus") or {}, status.get("progress") or {}
+    content = status.get("content") or {}
+    seen = next((each for each in seen_by(job) if each.get("uid") == meta.get("uid")), content)
+    synced = [c for c in status.get("conditions") or () if c.get("type") == "Synced" and c.get("status") == "True"]
+    source = status.get("source") or ((one.get("spec") or {}).get("source") or {}).get("uri")
+    facts = {
+        "uid": meta.get("uid"),
+        "generation": meta.get("generation"),
+        "revision": seen.get("revision"),
+        "source": without_secrets(str(source or "")),
+        "files": seen.get("files"),
+        "size": binary_size(seen["bytes"]) if "bytes" in seen else None,
+        "imported": synced[0].get("lastTransitionTime") if synced else "",
+        "changed": seen.get("changedAt"),
+    }
+    if seen.get("revision") == content.get("revision"):
+        now = {
+            "files": sizes.get("totalFiles") or progress.get("totalFiles"),
+            "size": sizes.get("totalSize") or progress.get("totalBytes"),
+        }
+        facts |= {key: value for key, value in now.items() if not facts[key]}
+    return {key: str(value) for key, value in facts.items() if value}
+
+
+def seen_by(job: Object | None) -> list[dict[str, Any]]:
+    """The SampleSets of a job as they were when its pods started."""
+    return list(((job or {}).get("status") or {}).get("data") or ())
 
 
 def training_container(job: Object) -> dict[str, Any]:

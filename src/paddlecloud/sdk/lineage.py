@@ -207,7 +207,11 @@ def _data_of_job(world: TracedObjects, job: Object | None, made: list[str]) -> l
     recorded = _recorded(made[-1], world) if made else {}
     names = origins.data_names(recorded)
     live = [name for name in origins.claims_of(job) if name in world.sets] if job else []
-    return [_set(world, name, origins.data_facts(recorded, name)) for name in dict.fromkeys([*names, *live])]
+    seen = origins.of_data([world.sets[name] for name in live], job)
+    return [
+        _set(world, name, origins.data_facts(recorded if name in names else seen, name))
+        for name in dict.fromkeys([*names, *live])
+    ]
 
 
 def _set(world: TracedObjects, name: str, recorded: Mapping[str, str]) -> LineageNode:
@@ -219,10 +223,11 @@ def _set(world: TracedObjects, name: str, recorded: Mapping[str, str]) -> Lineag
     now = origins.data_facts(origins.of_data([obj]), name)
     if uid and uid != now.get("uid"):
         return LineageNode(DATA, name, REPLACED, uid, facts)
-    changed = {
-        key: now[key] for key in ("generation", "imported") if recorded.get(key) and now.get(key) != recorded[key]
-    }
+    compared = [key for key in ("generation", "revision", "imported") if recorded.get(key)]
+    changed = {key: now[key] for key in compared if now.get(key) not in (None, recorded[key])}
     now.pop("uid", None)
+    if recorded.get("revision") != now.get("revision") and recorded:
+        now = {key: now[key] for key in ("generation", "source") if key in now}  # not how much there is now
     facts = {**now, **facts, **({"now": changed} if changed else {})}
     return LineageNode(DATA, name, CHANGED if changed else EXISTS, _uid(obj), facts)
 

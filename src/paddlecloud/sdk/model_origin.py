@@ -53,7 +53,7 @@ async def here(client: Client, namespace: str, environ: Mapping[str, str] | None
     sets = await _sets(client, job, namespace, missing) if job else []
     if job is not None:
         found |= origin.of_job(job, pod)
-        found |= origin.of_data(sets)
+        found |= origin.of_data(sets, job)
         found |= _listings(job, sets)
     found |= code_commit.of_folder(program_folder())
     metrics = _reported() or (_written(job) if job else {})
@@ -77,7 +77,7 @@ async def of_job(client: Client, job: Object, *, namespace: str) -> Recorded:
     ]
     ids = sorted(own, key=lambda pod: "-worker-" not in pod["metadata"]["name"])
     sets = await _sets(client, job, where, missing)
-    found = origin.of_job(job, ids[0] if ids else None, namespace=namespace) | origin.of_data(sets)
+    found = origin.of_job(job, ids[0] if ids else None, namespace=namespace) | origin.of_data(sets, job)
     return Recorded(origin.bounded(found), status_metrics(job), str(meta["name"]), tuple(missing))
 
 

@@ -108,6 +108,24 @@ def test_the_content_of_a_data_set_is_recorded() -> None:
     }
 
 
+def test_the_data_of_a_job_is_what_its_pods_started_with() -> None:
+    content = {"revision": 3, "files": 9, "bytes": 99, "changedAt": "2026-01-03T00:00:00Z"}
+    words = {
+        "metadata": {"name": "words", "uid": "u-2", "generation": 1},
+        "status": {"content": content, "cacheStatus": {"totalSize": "99 B", "totalFiles": "9"}},
+    }
+    seen = {"name": "words", "uid": "u-2", "revision": 1, "files": 1, "bytes": 21, "changedAt": "2026-01-01T00:00:00Z"}
+    job = {"status": {"data": [seen]}}
+    found = origin.data_facts(origin.of_data([words], job), "words")
+    assert (found["revision"], found["files"], found["size"], found["changed"]) == ("1", "1", "21 B", seen["changedAt"])
+    now = origin.data_facts(origin.of_data([words]), "words")
+    assert (now["revision"], now["files"], now["size"]) == ("3", "9", "99 B")
+    unmeasured = {"status": {"data": [{"name": "words", "uid": "u-2", "revision": 1}]}}
+    assert "files" not in origin.data_facts(origin.of_data([words], unmeasured), "words"), "those of now are others"
+    other = {"status": {"data": [{**seen, "uid": "u-1"}]}}
+    assert origin.data_facts(origin.of_data([words], other), "words")["revision"] == "3"
+
+
 def _git(folder: Path, *words: str) -> str:
     command = ["git", "-C", str(folder), "-c", "user.name=x", "-c", "user.email=x@example.com", *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -100,6 +100,36 @@ def test_data_that_changed_after_the_training_says_so() -> None:
     assert (job.children[0].state, job.children[0].facts["now"]) == ("changed", {"generation": "2"})
 
 
+def synced(revision: int, files: int) -> Object:
+    return {**WORDS, "status": {"content": {"revision": revision, "files": files, "bytes": files * 10}}}
+
+
+def test_files_that_were_synced_after_the_training_are_another_state_of_the_data() -> None:
+    recorded = {**RECORDED, "data.words.revision": "1", "data.words.files": "1", "data.words.size": "21 B"}
+    found = trace(world(modelversions=[version("1", recorded)], samplesets=[synced(3, 2)]), VERSION, "ocr:1")
+    assert tree(found, "en")[3].endswith("revision 1 · 1 file · 21 B · changed since: revision 3 now")
+    same = trace(world(modelversions=[version("1", recorded)], samplesets=[synced(1, 1)]), VERSION, "ocr:1")
+    assert same.origin[0].children[0].state == "exists"
+
+
+def test_jobs_show_the_state_of_the_data_that_their_pods_started_with() -> None:
+    jobs = []
+    for number in (1, 2):
+        seen = [{"name": "words", "uid": "s-1", "revision": number, "files": number}]
+        status = {"phase": "Completed", "data": seen}
+        jobs.append(obj(f"train-{number}", f"j-{number}", spec=TRAIN["spec"], status=status))
+    found = world(modelversions=[], paddlejobs=jobs, samplesets=[synced(2, 2)])
+    first, second = (trace(found, JOB, f"train-{number}").origin[0] for number in (1, 2))
+    assert (first.state, first.facts["files"], first.facts["now"]) == ("changed", "1", {"revision": "2"})
+    assert (second.state, second.facts["files"]) == ("exists", "2")
+
+
+def test_what_an_earlier_release_recorded_claims_no_state_of_the_files() -> None:
+    (job,) = trace(world(samplesets=[synced(3, 2)]), VERSION, "ocr:1").origin
+    assert "revision" not in job.children[0].facts
+    assert "files" not in job.children[0].facts
+
+
 def test_an_origin_that_was_written_by_hand_goes_by_name() -> None:
     versions = [version("1", {"job": "train"})]
     assert shown(trace(world(modelversions=versions, paddlejobs=[TRAIN]), VERSION, "ocr:1").origin) == [

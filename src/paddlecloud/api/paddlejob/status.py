@@ -93,6 +93,17 @@ class CacheUse(Wire):
     epochs: Annotated[list[EpochReads] | None, doc("The same by epoch, the last ten.")] = None
 
 
+class DataSeen(Wire):
+    """A SampleSet as it was when the job's pods started."""
+
+    name: Annotated[str | None, doc("Name of the SampleSet.")] = None
+    uid: Annotated[str | None, doc("Uid of it: one that was made later under the name is another.")] = None
+    revision: Annotated[Int64 | None, doc("Its status.content.revision then.")] = None
+    changed_at: Annotated[Time | None, doc("When its files had changed last.")] = None
+    files: Annotated[Int64 | None, doc("Files in it.")] = None
+    bytes: Annotated[Int64 | None, doc("Their size.")] = None
+
+
 class Failure(Wire):
     """One failure and what was made of it."""
 
@@ -141,6 +152,7 @@ class PaddleJobStatus(Wire):
     checkpoint: Annotated[Checkpoint | None, doc("The last complete checkpoint.")] = None
     heartbeat_time: Annotated[Time | None, doc("When the rank whose last report is the oldest reported.")] = None
     cache: Annotated[CacheUse | None, doc("How the job read its SampleSet.")] = None
+    data: Annotated[list[DataSeen] | None, doc("The SampleSets of its pods, as they were when these began.")] = None
     failures: Annotated[list[Failure] | None, doc("The last failures, newest last.")] = None
     last_valid_spec: Annotated[
         Embedded | None,

@@ -189,6 +189,16 @@ class TransferProgress(Wire):
     update_time: Annotated[Time | None, doc("When this was measured.")] = None
 
 
+class SampleSetContent(Wire):
+    """Which state of its data the set holds. What pods write into it is not counted."""
+
+    revision: Annotated[Int64 | None, doc("1: the import; one more with each sync or rmr that changed files.")] = None
+    changed_at: Annotated[Time | None, doc("When the last of them ended.")] = None
+    changed_by: Annotated[str | None, doc("The SampleJob that did it; none for the import.")] = None
+    files: Annotated[Int64 | None, doc("Files there were then.")] = None
+    bytes: Annotated[Int64 | None, doc("Their size.")] = None
+
+
 class ReadReport(Wire):
     """How one job read the set in one epoch."""
 
@@ -203,6 +213,7 @@ class SampleSetStatus(Wire):
     """What happened so far."""
 
     phase: Annotated[str | None, doc("Where the set stands: " + ", ".join(PHASES) + ".")] = None
+    content: Annotated[SampleSetContent | None, doc("Which state of the data the set holds.")] = None
     cache_status: Annotated[CacheStatus | None, doc("Sizes, in words for people.")] = None
     runtime_status: Annotated[RuntimeStatus | None, doc("The cache servers.")] = None
     jobs_name: Annotated[JobsName | None, doc("Ids of the jobs the set itself runs.")] = None

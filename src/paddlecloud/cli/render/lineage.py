@@ -57,12 +57,13 @@ def _facts(node: LineageNode, language: str) -> list[str]:
         texts.append(say(language, "trace-ready" if facts["ready"] else "trace-not-ready"))
     if "percent" in facts:
         texts.append(f"{facts['percent']} %")
-    if "generation" in facts:
-        texts.append(say(language, "trace-generation", number=facts["generation"]))
+    if state := [name for name in ("revision", "generation") if name in facts][:1]:
+        texts.append(say(language, f"trace-{state[0]}", number=facts[state[0]]))
     if "files" in facts:
-        texts.append(say(language, "trace-files", number=facts["files"]))
-    if isinstance(facts.get("size"), int):
-        texts.append(size(facts["size"]))
+        one = str(facts["files"]) == "1"
+        texts.append(say(language, "trace-file" if one else "trace-files", number=facts["files"]))
+    if "size" in facts:
+        texts.append(size(facts["size"]) if isinstance(facts["size"], int) else str(facts["size"]))
     if "step" in facts:
         texts.append(say(language, "trace-step", step=facts["step"], run=facts.get("run-name", "")))
     if "commit" in facts:

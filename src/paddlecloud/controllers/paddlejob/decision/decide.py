@@ -16,6 +16,7 @@ from paddlecloud.api.names import RETRY_AT
 from paddlecloud.api.paddlejob import PaddleJobStatus, normalise
 from paddlecloud.controllers.paddlejob import status
 from paddlecloud.controllers.paddlejob.decision import (
+    data_seen,
     failures,
     finish,
     gang_formation,
@@ -238,6 +239,7 @@ def _form(case: JobCase, warnings: list[str]) -> Plan:
     new = msgspec.structs.replace(new, generation=case.generation, port=case.port)
     if objects.restarts_in_place(case.settings, case.etcd):
         new = msgspec.structs.replace(new, restarts=cause.restarts_in_place(pods) or None)
+    new = data_seen.noted(case, new)
     reforming = _reforming(case)
     phase = status.phase_while_forming(case.settings, pods, case.phase, reforming=reforming)
     new = startup.noted(case, plan, status.with_counts(new, case.settings, pods))

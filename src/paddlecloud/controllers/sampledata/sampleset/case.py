@@ -92,6 +92,8 @@ class SampleJobView:
     partitions: int
     phase: str
     completed: float
+    changed_files: bool = False
+    """Whether it has ended, and added, replaced or removed files of the set."""
     options: Mapping[str, Any] = field(default_factory=dict)
     """Of a warm-up."""
 

@@ -17,6 +17,7 @@ from paddlecloud.api.sampleset.spec import JobsName
 from paddlecloud.controllers.sampledata import names
 from paddlecloud.controllers.sampledata.sampleset import (
     cache_status,
+    content,
     deletion,
     events,
     prerequisites,
@@ -67,6 +68,7 @@ def decide(sample_set: Object, observed: Observed, now: float, options: SampleSe
         _note_source(draft)
         if prerequisites.provide(draft):
             _RULES.get(case.phase, _unbound)(draft)
+        content.note(draft)
     return _conclude(draft)
 
 

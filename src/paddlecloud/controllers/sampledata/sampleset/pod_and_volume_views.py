@@ -160,7 +160,17 @@ def sample_job_view(job: Object) -> SampleJobView:
         partitions=int(status.get("partitions") or 0),
         phase=str(status.get("phase") or ""),
         completed=parse_rfc3339(ended) if ended else 0.0,
+        changed_files=bool(ended) and not sync.get("dry") and _has_changed(job),
     )
+
+
+def _has_changed(job: Object) -> bool:
+    """A job that failed may have changed files before it did."""
+    type, progress = job["spec"].get("type"), job["status"].get("progress") or {}
+    count = {name: int(progress.get(name) or 0) for name in ("files", "skippedFiles", "deletedFiles")}
+    if type == "rmr":
+        return count["files"] > 0
+    return type == "sync" and (count["files"] > count["skippedFiles"] or count["deletedFiles"] > 0)
 
 
 READING = frozenset({"Starting", "Running", "Restarting", "Scaling"})

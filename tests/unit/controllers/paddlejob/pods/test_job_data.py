@@ -79,6 +79,34 @@ def test_a_job_does_not_begin_with_a_set_that_is_being_deleted_and_one_that_has_
     assert world.phase == "Running", "the set waits for it"
 
 
+def test_a_job_notes_the_state_of_its_data_when_its_pods_start_and_no_later_one() -> None:
+    world = JobCluster(paddlejob(worker=1))
+
+    def synced(revision: int, **figures: int) -> None:
+        status = {"phase": "Ready", "content": {"revision": revision, **figures}}
+        world.mounted_sets = ({"metadata": {"name": "words", "uid": "s-1"}, "status": status},)
+
+    synced(1, files=1)
+    world.settle()
+    synced(2)
+    world.settle()
+    assert world.pods
+    assert world.status["data"] == [{"name": "words", "uid": "s-1", "revision": 2}], "its pods have not started"
+    world.start()
+    synced(2, files=7, bytes=70)
+    world.settle()
+    (seen,) = world.status["data"]
+    assert (seen["revision"], seen["files"]) == (2, 7), "measured a moment after the sync"
+    synced(3, files=9)
+    world.settle()
+    assert world.status["data"] == [seen]
+    world.fail("job-worker-0", code=137)
+    world.settle()
+    world.now += 60
+    world.start()
+    assert world.status["data"][0]["revision"] == 3, "it reads anew"
+
+
 SYNCED = {"type": "Synced", "status": "True"}
 
 
