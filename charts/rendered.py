@@ -35,6 +35,7 @@ COMBINATIONS: dict[str, list[str]] = {
         "models.enabled=true",
         "models.store=s3://models/all",
         "models.storeSecret=model-store",
+        "tenants.enabled=true",
         "metrics.dashboard.enabled=true",
         "dataCenter.enabled=true",
         "dataCenter.bucket=http://minio:9000/data-center",

@@ -67,6 +67,7 @@ def test_no_part_of_the_platform_is_an_administrator(running: Running) -> None:
         "samplejob-controller": {f"{ACCOUNTS}sampleset-sa"},
         "paddleservice-controller": {f"{ACCOUNTS}paddle-serving-sa"},
         "model-controller": {f"{ACCOUNTS}models-sa"},
+        "tenant-controller": {f"{ACCOUNTS}tenants-sa"},
         "knative": {"system:serviceaccount:knative-serving:controller"},
         "scheduler": {"system:kube-scheduler"},
         "workloads": {"system:kube-controller-manager"},

@@ -4,6 +4,7 @@ paddlejob: [paddlejob{{ if .Values.paddlejob.kubeflow }}, kubeflow-paddlejob{{ e
 sampleset: [sampleset, samplejob]
 serving: [paddleservice]
 models: [model]
+tenants: [tenant]
 {{- end }}
 
 {{- define "paddlecloud.accounts" -}}
@@ -11,6 +12,7 @@ paddlejob: paddlejob-sa
 sampleset: sampleset-sa
 serving: paddle-serving-sa
 models: models-sa
+tenants: tenants-sa
 {{- end }}
 
 {{- define "paddlecloud.fullname" -}}

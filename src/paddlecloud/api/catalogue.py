@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from paddlecloud.api import argo, knative, kubeflow, model, paddlejob, paddleservice, podgroup, samplejob, sampleset
+from paddlecloud.api import (
+    argo,
+    knative,
+    kubeflow,
+    model,
+    paddlejob,
+    paddleservice,
+    podgroup,
+    profile,
+    samplejob,
+    sampleset,
+)
 from paddlecloud.api.kind import KindDeclaration
 
 KINDS: tuple[KindDeclaration, ...] = (
@@ -18,6 +29,7 @@ KINDS: tuple[KindDeclaration, ...] = (
 
 FOREIGN_KINDS: tuple[KindDeclaration, ...] = (
     kubeflow.DECLARATION,
+    profile.DECLARATION,
     podgroup.POD_GROUP,
     podgroup.QUEUE,
     *knative.KINDS,

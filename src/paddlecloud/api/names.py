@@ -35,6 +35,7 @@ EARLIER_PADDLESERVICE = KindName(ELASTIC_SERVING, "v1", "paddleservices", "Paddl
 MODEL = KindName(MODELHUB, "v1alpha1", "models", "Model")
 MODELVERSION = KindName(MODELHUB, "v1alpha1", "modelversions", "ModelVersion")
 KUBEFLOW_PADDLEJOB = KindName("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
+PROFILE = KindName("kubeflow.org", "v1", "profiles", "Profile")
 
 JOB_LABEL = "paddlepaddle.org/job-name"
 """Of everything made for a PaddleJob, with the job's name as value."""
@@ -63,6 +64,17 @@ MODEL_LABEL = f"{MODELHUB}/model"
 MODEL_FINALIZER = f"{MODELHUB}/files"
 """Of a ModelVersion: its manifest in the store is removed before it goes. Of a Model: its versions are."""
 
+PROFILE_LABEL = "paddlepaddle.org/profile"
+"""Of everything made for a Profile, with its name as value."""
+PROFILE_UID = "paddlepaddle.org/profile-uid"
+"""Annotation of the namespace of a Profile. No owner reference: garbage collection would delete the data with it."""
+PROFILE_FINALIZER = "paddlepaddle.org/tenant"
+"""Of a Profile: before it goes, its namespace is let go or deleted."""
+OWNER_ANNOTATION = "owner"
+"""Of a namespace: whose it is, as Kubeflow writes it. A Profile of that owner takes over a namespace that exists."""
+KEPT_ANNOTATION = "paddlepaddle.org/kept-since"
+"""Of the namespace of a Profile that was deleted: since when nobody but administrators reaches its data."""
+
 PIPELINE_STEP = "paddlepaddle.org/pipeline-step"
 """Annotation of what a launcher of a pipeline made: the run it was started for, and a digest of what was asked for."""
 PIPELINE_RUN_NAME = "paddlepaddle.org/pipeline-run-name"
@@ -83,5 +95,7 @@ NAME_URL = "gateway.paddlecloud.dev/name-url"
 HTTP2_READY = "HTTP2Ready"
 """Condition of routes and services whose port is named `h2c`: whether HTTP/2 is routed. Ready does not depend on it."""
 
+QUEUE_NAME = "scheduling.volcano.sh/queue-name"
+"""Annotation of a namespace: the Volcano Queue of gangs that name none, as Volcano's admission reads it."""
 GROUP_NAME = "scheduling.k8s.io/group-name"
 """Annotation of a pod: the PodGroup it belongs to, as Volcano reads it."""

@@ -11,7 +11,9 @@ The paddleservice controller reads `SERVING_IMAGE`, the inference server's image
 model store that `model: NAME:VERSION` is looked up in where the ModelHub has no such model. `PADDLECLOUD_MODEL_HUB` is
 the URL by which pods reach the hub, `PADDLECLOUD_MODEL_FOLDER` the root of the folders of nodes that they share. The
 model controller reads `PADDLECLOUD_MODEL_STORE`, the address of the store of versions, and its keys; without it no
-version is kept or removed.
+version is kept or removed. The tenant controller reads `PADDLECLOUD_TENANT_POD_SECURITY`, the level that PodSecurity
+enforces in namespaces of tenants, and `PADDLECLOUD_TENANT_REACHED_FROM`, the namespaces that may open connections to
+theirs.
 """
 
 from __future__ import annotations
@@ -34,6 +36,8 @@ from paddlecloud.controllers.paddlejob.controller import served_kinds
 from paddlecloud.controllers.paddlejob.kubeflow import KubeflowPaddleJobController
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
+from paddlecloud.controllers.tenant import TenantController, TenantSettings
+from paddlecloud.controllers.tenant import served_kinds as tenant_kinds
 from paddlecloud.kube import config, garbage, logs
 from paddlecloud.kube.backoff import Backoff
 from paddlecloud.kube.client import Client
@@ -125,6 +129,16 @@ def _model(given: Setting) -> Service:
     return ModelController(given.client, store=store, namespace=given.namespace, hooks=given.hooks).run
 
 
+def _tenant(given: Setting) -> Service:
+    """Profiles and their namespaces belong to the whole cluster, so there is no `namespace` to keep to."""
+
+    def make(served: engines.Served) -> Service:
+        settings = TenantSettings.of(os.environ)
+        return TenantController(given.client, served=served, settings=settings, hooks=given.hooks).run
+
+    return lambda: engines.follow(lambda: tenant_kinds(given.client), make)
+
+
 CONTROLLERS: dict[str, Maker] = {
     "paddlejob": _paddlejob,
     "kubeflow-paddlejob": _kubeflow,
@@ -132,6 +146,7 @@ CONTROLLERS: dict[str, Maker] = {
     "samplejob": _samplejob,
     "paddleservice": _paddleservice,
     "model": _model,
+    "tenant": _tenant,
 }
 
 

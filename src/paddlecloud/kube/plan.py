@@ -88,7 +88,7 @@ def set_finalizers(obj: Object, marks: list[str]) -> Patch:
     """Fails when somebody else wrote meanwhile: a list in a merge patch replaces the whole list."""
     meta = obj["metadata"]
     body = {"metadata": {"finalizers": marks, "resourceVersion": meta["resourceVersion"]}}
-    return Patch(resource_of(obj), meta["name"], meta["namespace"], body, seen=meta["resourceVersion"])
+    return Patch(resource_of(obj), meta["name"], meta.get("namespace"), body, seen=meta["resourceVersion"])
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
 from paddlecloud.controllers.paddleservice.hub_pods import HubAccess
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
+from paddlecloud.controllers.tenant import TenantController
 from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PADDLEJOBS
@@ -155,6 +156,7 @@ class EmbeddedPlatform:
             SampleSetController(self._client("sampleset", "sampleset-controller"), clock=clock, options=for_sets),
             SampleJobController(self._client("sampleset", "samplejob-controller"), clock=clock, options=for_sets),
             ModelController(self._client("models", "model-controller"), clock=clock, store=_model_store(data)),
+            TenantController(self._client("tenants", "tenant-controller"), clock=clock),
         )
 
     def _client(self, controller: str, user_agent: str) -> Client:

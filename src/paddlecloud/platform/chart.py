@@ -19,6 +19,7 @@ ACCOUNTS = {
     "sampleset": "sampleset-sa",
     "serving": "paddle-serving-sa",
     "models": "models-sa",
+    "tenants": "tenants-sa",
 }
 """Key in rbac.yaml → account, as the chart's helper `paddlecloud.accounts` has it."""
 _RBAC = "rbac.authorization.k8s.io"

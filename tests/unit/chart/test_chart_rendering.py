@@ -16,6 +16,7 @@ from rendered import CHART, ROOT, RUNNER, SERVED, files, helm, template
 import paddlecloud
 from paddlecloud.controllers.paddleservice.template import Site
 from paddlecloud.controllers.sampledata.names import PORT, SAMPLE_SET
+from paddlecloud.controllers.tenant import TenantSettings
 from paddlecloud.kube.shared_key import FIELD
 from paddlecloud.modelhub import names
 from paddlecloud.modelhub.read_grant import KEY_NAME
@@ -99,6 +100,17 @@ def test_the_serving_controller_gets_its_image_and_the_model_store(values: Seque
     found = Site.from_environment(reported)
     assert (found.image, found.model_endpoint) == (site.image, site.model_endpoint)
     assert found.models.roots == site.models.roots
+
+
+def test_tenants_are_of_the_whole_cluster_and_get_what_the_operator_chose() -> None:
+    with pytest.raises(ValueError, match="watches its own alone"):
+        render("tenants.enabled=true", "watch=namespace")
+    made = render("tenants.enabled=true", "tenants.podSecurity=restricted", "tenants.networkPolicy.reachedFrom={gate}")
+    pod = of_kind(made, "Deployment")["pdc-paddlecloud-tenants"]["spec"]["template"]["spec"]
+    given = {entry["name"]: entry["value"] for entry in pod["containers"][0]["env"] if "value" in entry}
+    assert TenantSettings.of(given) == TenantSettings("restricted", ("kubeflow", "gate"))
+    job = of_kind(made, "Job")["pdc-paddlecloud-crds"]["spec"]["template"]["spec"]
+    assert job["containers"][0]["command"][-1] == "--profiles"
 
 
 def test_a_model_store_that_is_not_a_url_is_refused() -> None:

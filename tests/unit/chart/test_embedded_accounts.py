@@ -17,7 +17,7 @@ def test_the_chart_that_the_package_carries_is_the_one_that_helm_installs() -> N
 
 @pytest.mark.parametrize("account", ACCOUNTS.values())
 def test_an_embedded_controller_may_do_what_the_chart_lets_it_do_and_nothing_else(account: str) -> None:
-    of_the_chart = render("paddlejob.kubeflow=true", "models.enabled=true")
+    of_the_chart = render("paddlejob.kubeflow=true", "models.enabled=true", "tenants.enabled=true")
     everywhere = granted(_of_all_namespaces(of_the_chart))
     assert {"paddlejob-sa", "sampleset-sa", "paddle-serving-sa"} <= everywhere.keys()
     embedded = controller_accounts()

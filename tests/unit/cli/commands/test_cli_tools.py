@@ -16,6 +16,7 @@ import yaml
 import paddlecloud
 from paddlecloud.cli import command_table
 from paddlecloud.cli.commands import doctor
+from paddlecloud.cli.failures import INVALID
 from unit.cli.conftest import Pdc, write_kubeconfig
 from unit.cli.stub import Stub
 
@@ -80,6 +81,16 @@ def test_crds_can_be_applied(stub: Stub, pdc: Pdc) -> None:
     names = {definition["metadata"]["name"] for definition in definitions}
     assert "paddlejobs.batch.paddlepaddle.org" in names
     assert {item["kind"] for item in pdc("crds", "-o", "json").json()["items"]} == {"CustomResourceDefinition"}
+
+
+def test_the_kind_of_tenants_is_not_taken_from_kubeflow(stub: Stub, pdc: Pdc) -> None:
+    definitions = {each["metadata"]["name"]: each for each in yaml.safe_load_all(pdc("crds", "--profiles").out)}
+    ours = definitions["profiles.kubeflow.org"]
+    assert "profiles.kubeflow.org" not in pdc("crds").out
+    stub.add(json.loads(json.dumps(ours).replace('"contributors"', '"others"')), namespace="")
+    refused = pdc("crds", "--apply", "--profiles")
+    assert (refused.code, "profiles.kubeflow.org is defined by somebody else" in refused.err) == (INVALID, True)
+    assert stub.asked("PATCH") == []
 
 
 def test_api_resources(stub: Stub, pdc: Pdc) -> None:

@@ -1,0 +1,136 @@
+"""The controller of Profiles: what it observes. What it does is `decide`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from paddlecloud.api.names import PROFILE_LABEL
+from paddlecloud.api.problems import DecodeError
+from paddlecloud.api.profile import decode
+from paddlecloud.controllers import engines
+from paddlecloud.controllers.operator import Operator
+from paddlecloud.controllers.tenant.decide import Observed, decide
+from paddlecloud.controllers.tenant.objects import TenantSettings
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.controller import Hooks
+from paddlecloud.kube.plan import Plan
+from paddlecloud.kube.resource import (
+    LIMITRANGES,
+    NAMESPACES,
+    NETWORKPOLICIES,
+    PROFILES,
+    QUEUES,
+    RESOURCEQUOTAS,
+    ROLEBINDINGS,
+    SERVICEACCOUNTS,
+    Key,
+    Object,
+    Resource,
+)
+
+COMPONENT = "Tenant"
+OPTIONAL = (QUEUES, NETWORKPOLICIES)
+_ALWAYS = (ROLEBINDINGS, SERVICEACCOUNTS, RESOURCEQUOTAS, LIMITRANGES)
+_IN = "namespace"
+LOOK_AGAIN = 30.0
+"""Seconds until an owner that does not exist is looked for again."""
+
+
+async def served_kinds(client: Client) -> list[Resource]:
+    """Which of the optional kinds this API server has."""
+    return await engines.served(client, own=PROFILES, optional=OPTIONAL)
+
+
+class TenantController(Operator[Observed, Plan]):
+    """It serves all Profiles: they and their namespaces belong to the whole cluster."""
+
+    def __init__(
+        self,
+        client: Client,
+        *,
+        served: Collection[Resource] = (QUEUES,),
+        settings: TenantSettings | None = None,
+        clock: Clock | None = None,
+        workers: int = 4,
+        hooks: Hooks | None = None,
+    ) -> None:
+        super().__init__(
+            client, "tenant", component=COMPONENT, namespace=None, clock=clock, workers=workers, hooks=hooks
+        )
+        self._served = served
+        self._settings = settings or TenantSettings()
+        profiles = self.informer(PROFILES)
+        self.primary = (profiles,)
+        self.controller.watch(profiles, expectations=self.expectations)
+        self._namespaces = self.informer(NAMESPACES, transform=_slim)
+        self.controller.watch(
+            self._namespaces, when=lambda old, new: _shape(old) != _shape(new), expectations=self.expectations
+        )
+        kinds = [*_ALWAYS, *(kind for kind in OPTIONAL if kind in served)]
+        self._children = {
+            kind: self.informer(kind, label_selector=PROFILE_LABEL, indexers={_IN: _namespace_of}) for kind in kinds
+        }
+        for informer in self._children.values():
+            self.controller.watch(informer, map=_profile_of, expectations=self.expectations)
+
+    async def observe(self, obj: Object) -> Observed:
+        name = obj["metadata"]["name"]
+        inside = [
+            each
+            for kind, informer in self._children.items()
+            if kind.namespaced
+            for each in informer.cache.by_index(_IN, name)
+        ]
+        queues = QUEUES in self._served
+        return Observed(
+            namespace=self._namespaces.cache.get(Key("", name)),
+            children={(each["kind"], each["metadata"]["name"]): each for each in inside},
+            queue=await self._queue(name) if queues else None,
+            queues=queues,
+            policies=NETWORKPOLICIES in self._served,
+            owner_missing=await self._lacks_owner(obj),
+            settings=self._settings,
+            refusal=self.refusal_of(obj),
+        )
+
+    def decide(self, obj: Object, observed: Observed, now: float) -> Plan:
+        plan = decide(obj, observed, now)
+        if observed.owner_missing:
+            plan.requeue_after(LOOK_AGAIN)
+        return plan
+
+    async def _queue(self, name: str) -> Object | None:
+        """One without the label is not in the cache, and keeps its name all the same."""
+        return self._children[QUEUES].cache.get(Key("", name)) or await self.client.find(QUEUES, name)
+
+    async def _lacks_owner(self, obj: Object) -> bool:
+        try:
+            spec = decode(obj).spec
+        except DecodeError:
+            return False
+        owner = spec.owner if spec is not None else None
+        if owner is None or owner.kind != SERVICEACCOUNTS.kind or not owner.namespace or not owner.name:
+            return False
+        return await self.client.find(SERVICEACCOUNTS, owner.name, owner.namespace) is None
+
+
+def _profile_of(obj: Object) -> Iterable[Key]:
+    yield Key("", obj["metadata"]["labels"][PROFILE_LABEL])
+
+
+def _namespace_of(obj: Object) -> Iterable[str]:
+    return (obj["metadata"].get("namespace", ""),)
+
+
+def _slim(namespace: Object) -> Object:
+    """There may be thousands, most of them nobody's tenants."""
+    meta = namespace["metadata"]
+    kept = ("name", "uid", "resourceVersion", "labels", "annotations", "ownerReferences", "deletionTimestamp")
+    slim = {name: meta[name] for name in kept if name in meta}
+    return {"apiVersion": NAMESPACES.api_version, "kind": NAMESPACES.kind, "metadata": slim}
+
+
+def _shape(namespace: Object | None) -> object:
+    """What is decided on: statuses of namespaces change besides."""
+    return None if namespace is None else {**namespace["metadata"], "resourceVersion": ""}
