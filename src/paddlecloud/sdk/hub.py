@@ -134,7 +134,7 @@ class AsyncModels:
 
     async def untag(self, reference: str, *, reason: str = "", namespace: str | None = None) -> AsyncHandle:
         """Remove the alias `NAME@ALIAS`; the removal is part of the history. The answer is the Model."""
-        wanted, where = _alias(reference), namespace or self._client.namespace
+        wanted, where = references.alias_of(reference), namespace or self._client.namespace
         by, at = await self._who()
         done = await model_aliases.remove_alias(
             self._client.api, where, wanted.model, wanted.alias, by=by, at=at, reason=reason
@@ -149,7 +149,7 @@ class AsyncModels:
 
     async def rollback(self, reference: str, *, reason: str = "", namespace: str | None = None) -> AsyncHandle:
         """Point `NAME@ALIAS` to the version before, by its history; again: further back. The answer is the Model."""
-        wanted, where = _alias(reference), namespace or self._client.namespace
+        wanted, where = references.alias_of(reference), namespace or self._client.namespace
         by, at = await self._who()
         done = await model_aliases.roll_back(
             self._client.api, where, wanted.model, wanted.alias, by=by, at=at, reason=reason
@@ -216,14 +216,6 @@ class AsyncModels:
         if data is None or not await self._client.is_embedded():
             raise say
         return f"file://{data / model_transfer.FOLDER}"
-
-
-def _alias(text: str) -> references.Reference:
-    """`NAME@ALIAS`. Raises `BadReference`."""
-    wanted = references.parse(text)
-    if not wanted.alias:
-        raise references.BadReference(f"{text!r} is a version: an alias is meant, as {wanted.model}@production")
-    return wanted
 
 
 async def _in_a_thread(work: Callable[[], Any]) -> Any:

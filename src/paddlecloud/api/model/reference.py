@@ -45,6 +45,15 @@ def parse(text: str) -> Reference:
     return Reference(model_name(name), version=version_name(version))
 
 
+def alias_of(text: str) -> Reference:
+    """`NAME@ALIAS`, written out: what moves or removes an alias does not take `NAME` for `NAME@latest`. Raises
+    `BadReference`."""
+    wanted = parse(text)
+    if not wanted.alias or "@" not in text:
+        raise BadReference(f"{text!r} names no alias: NAME@ALIAS, as {wanted.model}@production")
+    return wanted
+
+
 def model_name(text: str) -> str:
     return _checked("the name of a model", text, NAME_PATTERN, "letters, digits and dashes")
 

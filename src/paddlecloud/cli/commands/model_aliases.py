@@ -45,7 +45,7 @@ def _point(session: Session, args: argparse.Namespace, text: str, alias: str) ->
 def untag(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, FORMATS)
     with attempting(f"remove the alias {args.names[0]}"):
-        wanted = _alias(args.names[0])
+        wanted = reference.alias_of(args.names[0])
         by, at = _who(session)
         done = session.api.do(model_aliases.remove_alias(
             session.api.client, session.namespace, wanted.model, wanted.alias, by=by, at=at, reason=args.reason
@@ -56,7 +56,7 @@ def untag(session: Session, args: argparse.Namespace) -> int:
 def rollback(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, FORMATS)
     with attempting(f"roll {args.names[0]} back", next=f"pdc model show {args.names[0]}"):
-        wanted = _alias(args.names[0])
+        wanted = reference.alias_of(args.names[0])
         by, at = _who(session)
         done = session.api.do(model_aliases.roll_back(
             session.api.client, session.namespace, wanted.model, wanted.alias, by=by, at=at, reason=args.reason
@@ -84,10 +84,3 @@ def _report(session: Session, fmt: output.Format, model: str, alias: str, done: 
 
 def _who(session: Session) -> tuple[str, str]:
     return session.api.do(models.user_name(session.api.client)), rfc3339(time.time())
-
-
-def _alias(text: str) -> reference.Reference:
-    wanted = reference.parse(text)
-    if not wanted.alias or "@" not in text:
-        raise reference.BadReference(f"{text!r} names no alias: NAME@ALIAS, as {wanted.model}@{PRODUCTION}")
-    return wanted

@@ -21,6 +21,7 @@ from paddlecloud.api.names import (
     SERVING,
     SOURCE,
 )
+from paddlecloud.api.paddleservice.named_model import hub_reference, is_name
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
@@ -218,6 +219,14 @@ def _condition(service: Object, kind: str) -> Object:
     return condition(service, kind) or {}
 
 
+def _followed(service: Object) -> str:
+    """The alias whose moves are rolled out; empty where none is followed."""
+    spec = service.get("spec") or {}
+    model = str((spec.get("default") or spec).get("model") or "")
+    meant = hub_reference(model) if spec.get("follow") and is_name(model) else None
+    return str(meant) if meant is not None and meant.alias else ""
+
+
 def _patch_spec(session: Session, where: ObjectRef, service: Object, spec: Object) -> Object:
     client, generation = session.api.client, service["metadata"].get("generation")
     for attempt in range(ATTEMPTS):
@@ -250,5 +259,8 @@ def _patch(
         output.print_objects(session, [output.without_managed_fields(answer)], fmt, single=True)
     else:
         session.print(f"{where.display} {done}")
+        if (followed := _followed(service)) and not _followed(answer):
+            again = f"pdc serve {followed} --name {where.name} --follow{session.namespace_flag}"
+            session.note(f"{where.display} no longer follows {followed}; to follow it again: {again}")
         session.note(f"next: pdc wait --for=condition=Ready {where.display}")
     return 0

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from paddlecloud.api.model.reference import Reference, object_name
+from paddlecloud.api.model.reference import LATEST, Reference, object_name
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.api.paddleservice.named_model import hub_reference, is_name, stored_name
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
@@ -26,6 +26,7 @@ MODEL_ENDPOINT = "PADDLECLOUD_MODEL_ENDPOINT"
 """Environment of the controller, and of an inference server that is to find a model by its name."""
 FOUND = ConditionState("True", "Resolved")
 ALIAS_MOVED = "AliasMoved"
+NOT_FOLLOWING = "NotFollowing"
 _MARK = re.compile(r"(?P<name>[^:@]+):(?P<version>[^:@]+)(@(?P<digest>sha256:[0-9a-f]{64}))?")
 
 
@@ -108,6 +109,7 @@ def resolve(
                 settings.name, settings.namespace, text, kept.get(name), settings.follow, _has_store(settings, endpoint)
             ),
             hub,
+            tells=name == DEFAULT,
         )
         for name, text in named_models(settings).items()
     }
@@ -146,7 +148,8 @@ def _has_store(settings: ServiceSettings, endpoint: str) -> bool:
     return bool(endpoint or named or settings.spec.env_from)  # what envFrom brings is known to the pod alone
 
 
-def _resolve(question: Question, hub: Hub) -> Resolution:
+def _resolve(question: Question, hub: Hub, *, tells: bool) -> Resolution:
+    """`tells`: whether it is said of this endpoint that nothing is followed: a canary mostly is a version."""
     kept, text = question.kept, question.reference
     if kept is not None and not kept.in_hub:
         return Resolution(kept, FOUND)
@@ -154,12 +157,29 @@ def _resolve(question: Question, hub: Hub) -> Resolution:
     in_hub = meant is not None and ("@" in text or kept is not None or meant.model in hub.models)
     if meant is None or not in_hub:
         return _of_store(question)
+    if question.follow and meant.version and tells:
+        return _pinned(question, meant, hub)
     if kept is None:
         return _found(question, meant, hub)
     if question.follow and meant.alias:
         found = _found(question, meant, hub)
         return Resolution(kept, _lost(question, kept, hub) or FOUND) if _same(found.version, kept) else found
     return Resolution(kept, _lost(question, kept, hub) or _moved(question, meant, kept, hub))
+
+
+def _pinned(question: Question, meant: Reference, hub: Hub) -> Resolution:
+    """A version where an alias was to be followed, as after a rollback: it is served, and nothing is followed."""
+    kept = question.kept
+    found = Resolution(kept, _lost(question, kept, hub) or FOUND) if kept else _found(question, meant, hub)
+    if found.state != FOUND:
+        return found
+    named = sorted(_aliases(hub.models.get(meant.model) or {}), key=lambda alias: (alias == LATEST, alias))
+    again = f"{meant.model}@{'production' if 'production' in named else (named or ['ALIAS'])[0]}"
+    text = (
+        f"{meant} is a version: this service follows no alias, although spec.follow is set; to follow one again: "
+        f"`pdc serve {again} --name {question.service} --follow`"
+    )
+    return found._replace(state=ConditionState("True", NOT_FOLLOWING, text))
 
 
 def _same(found: Version | None, kept: Version) -> bool:

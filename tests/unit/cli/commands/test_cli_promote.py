@@ -148,6 +148,24 @@ def test_the_field_that_the_file_writes_is_the_one_that_is_changed(
     assert {name: found.get(name) for name in ("model", "default")} == {"model": None, "default": None, **written}
 
 
+@pytest.mark.parametrize("follow", [True, False])
+def test_a_rollback_from_an_alias_that_was_followed_says_how_to_follow_it_again(
+    stub: Stub, pdc: Pdc, service: dict[str, Any], follow: bool
+) -> None:
+    stub.kinds.append(("serving.knative.dev", "v1", "revisions", "Revision", True, []))
+    service["spec"] = {"model": "line@production", "follow": follow}
+    service["status"]["default"] = {"name": "flowers-default-2"}
+    for number in ("1", "2"):
+        labels = {f"{SERVING}/service": "flowers", ENDPOINT: "default", CONFIGURATION_GENERATION: number}
+        source = {SOURCE: f'{{"model": "line:{number}"}}'}
+        meta = {"name": f"flowers-default-{number}", "labels": labels, "annotations": source}
+        stub.add({"apiVersion": "serving.knative.dev/v1", "kind": "Revision", "metadata": meta})
+    result = pdc("rollback", "flowers")
+    assert result.code == 0, result.err
+    said = "no longer follows line@production; to follow it again: pdc serve line@production --name flowers --follow"
+    assert (said in result.err) is follow
+
+
 @pytest.mark.parametrize("default", [{"name": "flowers-default-3"}, {"name": "old", "latest": "flowers-default-3"}])
 def test_a_rollback_goes_past_attempts_of_the_same_content(
     stub: Stub, pdc: Pdc, service: dict[str, Any], default: dict[str, str]

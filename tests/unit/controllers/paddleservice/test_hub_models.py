@@ -238,6 +238,26 @@ def test_a_version_that_is_named_never_changes_under_follow() -> None:
     world.hub = hub(BOTH, latest="8")
     world.settle()
     assert served(world) == [("default", "7", 100)]
+
+
+def test_a_service_that_was_rolled_back_to_a_version_says_that_it_follows_nothing() -> None:
+    world = service("ocr@production", hub(BOTH, production="8", latest="8"), follow=True)
+    world.settle()
+    assert world.condition("ModelReady")["reason"] == "Resolved"
+    world.change(model="ocr:7")
+    world.settle()
+    model = world.condition("ModelReady")
+    assert (model["status"], model["reason"]) == ("True", "NotFollowing")
+    assert "`pdc serve ocr@production --name m --follow`" in model["message"]
+    assert world.status["message"] == model["message"]
+    world.change(model="ocr@production")
+    world.settle()
+    assert world.condition("ModelReady")["reason"] == "Resolved"
+
+
+def test_a_version_as_the_canary_of_a_service_that_follows_is_nothing_to_remark() -> None:
+    world = service("ocr@production", hub(BOTH, production="7"), follow=True, canary={"model": "ocr:8"})
+    world.settle()
     assert world.condition("ModelReady")["reason"] == "Resolved"
 
 
