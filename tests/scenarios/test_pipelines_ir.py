@@ -58,6 +58,15 @@ def run_as(
     return dict(found["status"])
 
 
+def faults(status: dict[str, Any]) -> list[str]:
+    """What the nodes that did not succeed say."""
+    return [
+        f"{node['displayName']}: {node.get('phase')}: {node.get('message')}"
+        for node in status.get("nodes", {}).values()
+        if node.get("phase") != "Succeeded"
+    ] or [str(status.get("message"))]
+
+
 def nodes(status: dict[str, Any], task: str) -> list[dict[str, Any]]:
     """Of a loop all iterations, of a retry all attempts."""
     found = [node for node in status["nodes"].values() if node["displayName"].partition("(")[0] == task]
@@ -83,7 +92,7 @@ def log(kubectl: Kubectl, status: dict[str, Any], task: str) -> str:
 
 def test_typed_parameters_reach_container_components_as_kubeflow_pipelines_writes_them(kubectl: Kubectl) -> None:
     status = run(kubectl, "parameters", message='a "quoted" text\nof two lines')
-    assert status["phase"] == "Succeeded", status
+    assert status["phase"] == "Succeeded", faults(status)
     shown = outputs(status, "show")["out"]
     assert shown == 'text=a "quoted" text\nof two lines\n3\n0.5\ntrue\n[1,"two",{"three":3}]\n{"a":[1,2]}\n--none'
     both = 'text=a "quoted" text\nof two lines and a "quoted" text\nof two lines\n1\n2\nfalse\n[]\n{}\n--suffix\nend'
@@ -93,7 +102,7 @@ def test_typed_parameters_reach_container_components_as_kubeflow_pipelines_write
 
 def test_artifacts_of_container_components_are_files_with_a_reference(kubectl: Kubectl) -> None:
     status = run(kubectl, "artifacts", message="some data")
-    assert status["phase"] == "Succeeded", status
+    assert status["phase"] == "Succeeded", faults(status)
     assert outputs(status, "use")["out"] == "some data"
     made = json.loads(outputs(status, "make")["artifact-data"])
     assert made["type"] == {"schemaTitle": "system.Dataset", "schemaVersion": "0.0.1"}
@@ -131,7 +140,7 @@ def _volume(namespace: str, claim: str, storage_class: str) -> dict[str, Any]:
 def test_a_claim_is_made_used_and_deleted(kubectl: Kubectl, namespace: str) -> None:
     kubectl("create", "rolebinding", "steps", "--clusterrole=edit", f"--serviceaccount={namespace}:default")
     status = run(kubectl, "claims", text="some text")
-    assert status["phase"] == "Succeeded", status
+    assert status["phase"] == "Succeeded", faults(status)
     assert outputs(status, "createpvc")["name"] == "claims-data"
     assert outputs(status, "show")["out"] == "some text"
     kubectl("delete", "workflow", "claims")  # and its pods, for which Kubernetes keeps the claim
@@ -160,7 +169,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
 def test_a_step_has_its_secrets_config_maps_claims_and_labels(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", input=OBJECTS)
     status = run(kubectl, "mounts", secret="other")
-    assert status["phase"] == "Succeeded", status
+    assert status["phase"] == "Succeeded", faults(status)
     assert outputs(status, "show")["out"] == "red xyzzy word blue xyzzy word kept text\nscratch"
 
 
@@ -168,7 +177,7 @@ def test_a_step_has_its_secrets_config_maps_claims_and_labels(kubectl: Kubectl) 
 class TestPythonComponents:
     def test_values_artifacts_and_metadata_go_from_step_to_step(self, kubectl: Kubectl) -> None:
         status = run(kubectl, "python_steps", a=0.5, n=3)
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert outputs(status, "several") == {"table": '{"n": 3}', "words": '["w", "w", "w"]', "yes": "true"}
         assert outputs(status, "judge")["Output"] == "2.5,10"
         best = json.loads(outputs(status, "judge")["artifact-best"])
@@ -189,14 +198,14 @@ class TestPythonComponents:
         self, kubectl: Kubectl, n: int, name: str, word: str, skipped: set[str]
     ) -> None:
         status = run(kubectl, "conditions", n=n, name=name)
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert outputs(status, "say-4")["Output"] == word
         assert outputs(status, "read")["Output"] == f"{word} file"
         assert {node["displayName"] for node in status["nodes"].values() if node["phase"] == "Skipped"} == skipped
 
     def test_loops_collect_values_and_artifacts_in_the_order_of_their_items(self, kubectl: Kubectl) -> None:
         status = run(kubectl, "loops", n=3)
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert outputs(status, "total")["Output"] == "12"
         assert outputs(status, "join")["Output"] == "f2:2+f4:4+f6:6"
         assert outputs(status, "flatten")["Output"] == "120"
@@ -207,14 +216,14 @@ class TestPythonComponents:
 
     def test_a_loop_over_nothing_gives_empty_lists(self, kubectl: Kubectl) -> None:
         status = run(kubectl, "loops", n=0, given=[])
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert outputs(status, "total")["Output"] == "0"
         assert outputs(status, "join")["Output"] == ""
         assert outputs(status, "flatten")["Output"] == "0"
 
     def test_pipelines_in_pipelines_and_imported_artifacts(self, kubectl: Kubectl) -> None:
         status = run(kubectl, "nested", text="a text", uri="s3://elsewhere/a model")
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert outputs(status, "nested")["Output"] == "6"
         assert outputs(status, "imported")["Output"] == "s3://elsewhere/a model a text"
         assert outputs(status, "imported-2")["Output"] == "s3://models/two two"
@@ -223,7 +232,7 @@ class TestPythonComponents:
 
     def test_an_exit_handler_reads_how_its_tasks_ended(self, kubectl: Kubectl) -> None:
         status = run(kubectl, "handlers", note="a note")
-        assert status["phase"] == "Succeeded", status
+        assert status["phase"] == "Succeeded", faults(status)
         assert "a note SUCCEEDED exit-handler-1 handlers" in log(kubectl, status, "finish")
         assert "after done" in log(kubectl, status, "after")
 
@@ -242,7 +251,7 @@ class TestPythonComponents:
         status = run(kubectl, "installs", x=5)
         assert "pip" not in log(kubectl, status, "double")
         if server.embedded:
-            assert status["phase"] == "Succeeded", status
+            assert status["phase"] == "Succeeded", faults(status)
             assert outputs(status, "installs")["Output"] == "11"
         else:
             assert "No matching distribution found for six" in log(kubectl, status, "add")
