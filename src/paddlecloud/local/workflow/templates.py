@@ -22,7 +22,17 @@ Holder = Mapping[str, Any]
 """A step, a task or a hook: it names a template, or has one inline."""
 
 POD_KINDS = ("container", "script", "resource", "containerSet", "data", "http")
-KINDS = (*POD_KINDS, "steps", "dag", "suspend", "plugin")
+GROUP_KINDS = ("steps", "dag")
+KINDS = (*POD_KINDS, *GROUP_KINDS, "suspend", "plugin")
+NODE_TYPES = {
+    "steps": "Steps",
+    "dag": "DAG",
+    "suspend": "Suspend",
+    "plugin": "Plugin",
+    **dict.fromkeys(POD_KINDS, "Pod"),
+    "http": "HTTP",
+}
+"""Of the node that carries a template out, by the kind of the template."""
 
 
 class TemplateError(ValueError):

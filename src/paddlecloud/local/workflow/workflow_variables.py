@@ -22,8 +22,9 @@ _TIMES = "aAbBcdFHIjmMpSwxXyYZ"
 
 
 def workflow_variables(
-    workflow: Object, spec: Mapping[str, Any], status: Mapping[str, Any], config_map: ConfigMapValue
+    workflow: Object, spec: Mapping[str, Any], status: Mapping[str, Any], config_map: ConfigMapValue, now: float
 ) -> dict[str, str]:
+    """`status` is that of a workflow that has begun."""
     meta = workflow["metadata"]
     created = meta.get("creationTimestamp") or "1970-01-01T00:00:00Z"
     labels, annotations = meta.get("labels") or {}, meta.get("annotations") or {}
@@ -38,6 +39,7 @@ def workflow_variables(
         "workflow.creationTimestamp.RFC3339": created,
         "workflow.creationTimestamp.s": str(int(parse_rfc3339(created))),
         "workflow.status": str(status.get("phase", "")),
+        "workflow.duration": f"{now - parse_rfc3339(status['startedAt']):f}",
         "workflow.parameters": to_json(parameters),
         "workflow.parameters.json": to_json(parameters),
         "workflow.labels": to_json(labels),

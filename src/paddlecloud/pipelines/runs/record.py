@@ -77,32 +77,52 @@ def steps(workflow: Object, pods: Iterable[Object] = (), artifacts: Iterable[Obj
 
 
 def _ordered(workflow: Object, nodes: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
-    """Ids with their depth, which is the number of nodes around one (`boundaryID`)."""
-    depths: dict[str, int] = {}
-
-    def depth(key: str) -> int:
-        path = []
-        while key and key in nodes and key not in depths and key not in path:
-            path.append(key)
-            key = str(nodes[key].get("boundaryID") or "")
-        base = depths.get(key, -1)
-        for offset, each in enumerate(reversed(path), 1):
-            depths[each] = base + offset
-        return depths[path[0]] if path else base
-
+    """Ids with their depth, which is the number of nodes around one."""
+    around = _around(nodes)
+    inside: dict[str, list[str]] = {}
+    for key in _by_precedence(workflow["metadata"]["name"], nodes):
+        inside.setdefault(around[key], []).append(key)
     seen: set[str] = set()
-    first = workflow["metadata"]["name"]
-    roots = [first] if first in nodes else []
-    for root in [*roots, *nodes]:
-        waiting = [root]
+    for first in [*inside.get("", ()), *nodes]:  # the rest are nodes around one another, in a circle
+        waiting = [(first, 0)]
         while waiting:
-            key = waiting.pop()
-            if key in seen or key not in nodes:
-                continue
-            seen.add(key)
-            yield key, depth(key)
-            children = [str(child) for child in nodes[key].get("children") or ()]
-            waiting += sorted(children, key=lambda child: _begin(nodes.get(child)), reverse=True)
+            key, depth = waiting.pop()
+            if key not in seen:
+                seen.add(key)
+                yield key, depth
+                waiting += [(each, depth + 1) for each in reversed(inside.get(key, ()))]
+
+
+def _around(nodes: Mapping[str, Any]) -> dict[str, str]:
+    """The node around each, empty for the outermost. Argo's `boundaryID` names the template around a node: attempts of
+    a step and iterations of a loop are in their own node besides."""
+    found = {key: str(node.get("boundaryID") or "") for key, node in nodes.items()}
+    for key, node in nodes.items():
+        if node.get("type") in ("Retry", "TaskGroup"):
+            parts = [child for child in node.get("children") or () if child in nodes]
+            named = f"{node.get('name')}("
+            found |= {child: key for child in parts if str(nodes[child].get("name")).startswith(named)}
+    return {key: each if each in nodes else "" for key, each in found.items()}
+
+
+def _by_precedence(first: str, nodes: Mapping[str, Any]) -> list[str]:
+    """Each before those that follow it; what began earlier comes first where that is open."""
+    ordered: list[str] = []
+    seen: set[str] = set()
+    for root in [first, *nodes]:
+        ended: list[str] = []
+        waiting = [(root, False)]
+        while waiting:
+            key, left = waiting.pop()
+            if left:
+                ended.append(key)
+            elif key in nodes and key not in seen:
+                seen.add(key)
+                children = [str(child) for child in nodes[key].get("children") or ()]
+                waiting.append((key, True))
+                waiting += [(child, False) for child in sorted(children, key=lambda child: _begin(nodes.get(child)))]
+        ordered += reversed(ended)
+    return ordered
 
 
 def _begin(node: Any) -> tuple[str, str]:

@@ -77,6 +77,32 @@ def test_nodes_that_name_each_other_in_a_circle_or_nobody_are_listed_once() -> N
     assert sorted(step.id for step in steps(odd)) == ["a", "b", "w"]
 
 
+def test_what_follows_a_loop_comes_after_its_last_iteration_and_attempts_are_in_their_step() -> None:
+    def node(name: str, kind: str, *children: str, around: str = "w", at: int = 1) -> dict[str, Any]:
+        return {
+            "name": name, "displayName": name.rpartition(".")[2], "type": kind, "phase": "Succeeded",
+            "boundaryID": around, "startedAt": AT.format(at), "children": list(children),
+        }  # fmt: skip
+
+    odd = workflow()
+    odd["status"]["nodes"] = {
+        "w": node("w", "DAG", "loop", around=""),
+        "last(1)": node("w.last(1)", "Pod", at=9),
+        "last(0)": node("w.last(0)", "Pod", at=7),
+        "last": node("w.last", "Retry", "last(0)", "last(1)", at=7),
+        "loop": node("w.loop", "TaskGroup", "one", "two"),
+        "one": node("w.loop(0:a)", "DAG", "one.fit"),
+        "one.fit": node("w.loop(0:a).fit", "Pod", "last", around="one", at=2),
+        "two": node("w.loop(1:b)", "DAG", "two.fit", at=3),
+        "two.fit": node("w.loop(1:b).fit", "Pod", "last", around="two", at=3),
+    }
+    assert [(step.depth, step.id) for step in steps(odd)] == [
+        (0, "w"),
+        (1, "loop"), (2, "one"), (3, "one.fit"), (2, "two"), (3, "two.fit"),
+        (1, "last"), (2, "last(0)"), (2, "last(1)"),
+    ]  # fmt: skip
+
+
 def test_two_runs_differ_in_parameters_values_and_digests() -> None:
     first, second = workflow(), workflow(msg="yo", accuracy="0.8")
     before = steps(first, [POD], [{"node": "b", "name": "model", "digest": "sha256:2"}])

@@ -120,7 +120,7 @@ def _decided(workflow: Object, as_stored: Object, observed: Observed, now: float
         status[STORED_SPEC] = dict(spec)
     operation.repository = repositories.resolved(spec, status, meta["namespace"], observed.cache)
     status[repositories.STATUS] = operation.repository
-    operation.variables = workflow_variables(workflow, spec, status, observed.config_map)
+    operation.variables = workflow_variables(workflow, spec, status, observed.config_map, now)
     disruption_budgets.create(operation.plan, workflow, spec, observed.budgets)
     claims.create(operation.plan, workflow, spec, status, observed)
     observe_pods(operation)

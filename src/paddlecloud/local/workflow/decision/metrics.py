@@ -144,9 +144,7 @@ class Metering:
     ) -> None:
         if not spec.get("metrics"):
             return
-        lasted = f"{self._now - self._began:f}"
-        scope = {**_scope(root, variables, self._now), "workflow.duration": lasted}
-        self._measure(spec["metrics"], scope, None, realtime_only=not is_over)
+        self._measure(spec["metrics"], _scope(root, variables, self._now), None, realtime_only=not is_over)
 
     def _measure(
         self, metrics: Mapping[str, Any], scope: Mapping[str, Any], node: Node | None, *, realtime_only: bool

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -21,6 +20,7 @@ from paddlecloud.local.workflow.decision import memoization, retries, stopping
 from paddlecloud.local.workflow.decision.locks import Holding
 from paddlecloud.local.workflow.decision.loops import text_in
 from paddlecloud.local.workflow.decision.metrics import Metering, WorkflowPlan
+from paddlecloud.local.workflow.decision.parallelism import UnderWay, is_active_pod, waits_for_lock
 from paddlecloud.local.workflow.decision.place import Execution, Place, described_by, shown_as
 from paddlecloud.local.workflow.decision.stopping import Stop
 from paddlecloud.local.workflow.expressions.budget import Work
@@ -45,6 +45,8 @@ from paddlecloud.local.workflow.pods import container_set
 from paddlecloud.local.workflow.pods.image_commands import with_commands
 from paddlecloud.local.workflow.pods.pod import pod_for
 from paddlecloud.local.workflow.templates import (
+    GROUP_KINDS,
+    NODE_TYPES,
     POD_KINDS,
     Holder,
     Library,
@@ -70,15 +72,6 @@ DEEPEST = 100
 
 NOT_CARRIED_OUT = (TemplateError, UnresolvedVariable, ValueError, OverflowError)
 
-NODE_TYPES = {
-    "steps": "Steps",
-    "dag": "DAG",
-    "suspend": "Suspend",
-    "plugin": "Plugin",
-    **dict.fromkeys(POD_KINDS, "Pod"),
-    "http": "HTTP",
-}
-
 
 class Operation:
     def __init__(
@@ -101,8 +94,7 @@ class Operation:
         self.variables: dict[str, Any] = {}
         self.artifacts: dict[str, dict[str, Any]] = {}
         """Of the whole workflow, by their whole name."""
-        self.active_pods = sum(_is_active(node) for node in nodes)
-        self._active_below: Counter[str] | None = None
+        self._under_way = UnderWay(nodes)
         self._results: dict[str, frozenset[str]] = {}
         self._substituted: Mapping[str, Any] | None = None
         self._lock_message = ("", "")
@@ -169,7 +161,7 @@ class Operation:
         template = with_defaults(template, self.spec.get("templateDefaults") or {})
         kind = kind_of(template)
         self.metering.note(node_id(self.name, name), template)
-        if (node is None or _waits_for_lock(node)) and (stop := self.stop_in(place)):
+        if (node is None or waits_for_lock(node)) and (stop := self.stop_in(place)):
             return self.fail(name, holder, place, stop.not_begun, phase=FAILED)
         if self._has_to_wait(template, node, place):
             return node
@@ -267,16 +259,8 @@ class Operation:
         return own if own is not None else self.spec.get("retryStrategy")
 
     def _has_to_wait(self, template: Template, node: Node | None, place: Place) -> bool:
-        if (node is not None and not _waits_for_lock(node)) or kind_of(template) not in POD_KINDS:
-            return False
-        limit = self.spec.get("parallelism")
-        if limit is not None and self.active_pods >= int(limit):
-            return True
-        if place.parallelism is None:
-            return False
-        if self._active_below is None:
-            self._active_below = Counter(node.get("boundaryID", "") for node in self.nodes if _is_active(node))
-        return self._active_below[place.boundary] >= place.parallelism
+        begins = node is None or waits_for_lock(node)
+        return begins and self._under_way.is_full(kind_of(template), self.spec.get("parallelism"), place)
 
     def _attempts(self, node: Node, due: Execution) -> Node:
         strategy = self._retry_strategy(due.template)
@@ -322,9 +306,11 @@ class Operation:
             return None
         if node is None:
             node = self._add(due, NODE_TYPES[kind], PENDING if kind in POD_KINDS else RUNNING)
+            if kind in GROUP_KINDS:
+                self._under_way.begin(node)
         if kind in ("container", "script", "containerSet") and self._is_result_named(due.holder, place):
             template = {**template, "capturesResult": True}
-        if template.get("failFast") and kind in ("steps", "dag") and self._has_failed_children(node):
+        if template.get("failFast") and kind in GROUP_KINDS and self._has_failed_children(node):
             return node
         if kind == "steps":
             return steps.carry_out(self, node, template, place.inside(due.library, node, template))
@@ -342,7 +328,7 @@ class Operation:
         flags = [each.get("nodeFlag") or {} for each in below]
         if not any(has_failed(each) and not flag for each, flag in zip(below, flags, strict=True)):
             return False
-        if not any(_is_active(each) for each in below):
+        if not any(is_active_pod(each) for each in below):
             why = "template has failed or errored children and failFast enabled"
             for each in [each for each in below if each["type"] == "StepGroup" and not is_over(each)]:
                 self.nodes.mark(each, FAILED, why)
@@ -377,9 +363,7 @@ class Operation:
             if node["id"] in self.observed.refused:
                 raise TemplateError(self.observed.refused[node["id"]])
             name = pod_name(self.name, node["name"], template.get("name", ""))
-            self.active_pods += 1
-            if self._active_below is not None:
-                self._active_below[node.get("boundaryID", "")] += 1
+            self._under_way.begin(node)
             template = with_commands(template, self.observed.programs)
             known = {**self.variables, "pod.name": name}
             template = with_archive_location(template, self.spec, self.repository, known)
@@ -387,11 +371,3 @@ class Operation:
             if "containerSet" in template:
                 container_set.add_nodes(self.nodes, node, template)
         return node
-
-
-def _is_active(node: Node) -> bool:
-    return has_pod(node) and node["phase"] in (PENDING, RUNNING) and not _waits_for_lock(node)
-
-
-def _waits_for_lock(node: Node) -> bool:
-    return node["phase"] == PENDING and bool((node.get("synchronizationStatus") or {}).get("waiting"))

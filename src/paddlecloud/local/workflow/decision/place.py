@@ -23,7 +23,7 @@ class Place:
     depth: int = 0
     on_exit: bool = False
     parallelism: int | None = None
-    """Pods at a time right below this template."""
+    """Pods, and templates of templates, at a time right below this template."""
     around: Template = field(default_factory=dict)
     """The template whose steps or tasks are carried out here."""
 

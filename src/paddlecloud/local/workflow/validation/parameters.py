@@ -15,8 +15,17 @@ _UNSERVED = ("event", "raw")
 def parameter_problems(parameters: Any, path: str) -> Iterator[Problem]:
     if parameters is None:
         return
-    if not isinstance(parameters, list) or not all(isinstance(each, dict) and each.get("name") for each in parameters):
+    if not isinstance(parameters, list) or not all(isinstance(each, dict) for each in parameters):
         yield invalid(path, "'…': must be a list of parameters with names")
+        return
+    names = [each.get("name") for each in parameters]
+    wrong = [(index, name) for index, name in enumerate(names) if not name or not isinstance(name, str)]
+    for index, name in wrong:
+        quotes = (
+            "; kubectl reads n, y, no, on and their kin so, unless they are in quotes" if name in (True, False) else ""
+        )
+        yield invalid_value(f"{path}[{index}].name", name, f"must be the name of the parameter{quotes}")
+    if wrong:
         return
     for index, parameter in enumerate(parameters):
         source, here = parameter.get("valueFrom"), f"{path}[{index}].valueFrom"

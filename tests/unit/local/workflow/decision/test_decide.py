@@ -203,10 +203,11 @@ def test_an_expression_decides_whether_to_try_again() -> None:
 def test_an_exit_handler_runs_also_after_a_failure_and_knows_of_it() -> None:
     spec = steps("    - - {name: bad, template: fail}", "onExit: bye")
     spec += "- name: fail\n  container: {image: busybox, command: ['false']}\n"
-    spec += "- name: bye\n  container: {image: busybox, command: [echo], args: ['{{workflow.status}}']}\n"
+    said = "{{workflow.status}} {{workflow.duration}}"
+    spec += f"- name: bye\n  container: {{image: busybox, command: [echo], args: ['{said}']}}\n"
     run = Simulation(workflow(spec), lambda pod: 1 if command_of(pod) == "false" else 0).run()
     assert run.status["phase"] == "Failed"
-    assert command_of(run.pods[run.nodes["wf.onExit"]["id"]]) == "Failed"
+    assert command_of(run.pods[run.nodes["wf.onExit"]["id"]]) == "Failed 1.000000"
 
 
 def test_a_workflow_that_is_stopped_begins_nothing_more() -> None:
@@ -252,6 +253,38 @@ def test_no_more_pods_than_allowed_run_at_a_time() -> None:
         assert len(run.step()) == 0
         run = Simulation(workflow(spec)).run()
         assert (run.status["phase"], len(run.created)) == ("Succeeded", 5)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        "steps: [[{name: a, template: say}], [{name: b, template: say}]]",
+        "dag: {tasks: [{name: a, template: say}, {name: b, template: say, depends: a}]}",
+        "dag: {tasks: [{name: a, template: say}, {name: b, template: say, depends: a}]}\n  retryStrategy: {limit: 1}",
+    ],
+    ids=["steps", "dag", "retried dag"],
+)
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "dag: {tasks: [{name: each, template: pair, withSequence: {count: 5}}]}",
+        "steps: [[{name: each, template: pair, withSequence: {count: 5}}]]",
+    ],
+    ids=["of a dag", "of steps"],
+)
+def test_an_iteration_of_several_steps_takes_one_place_until_all_are_over(inner: str, loop: str) -> None:
+    """As Argo's `getActiveChildren` (workflow/controller/node_counters.go)."""
+    templates = f"- name: main\n  parallelism: 2\n  {loop}\n- name: pair\n  {inner}\n{SAY}"
+    run = Simulation(workflow(f"entrypoint: main\ntemplates:\n{templates}"))
+    first, second = run.step()
+    run.finish(first)
+    (follows,) = run.step()  # in the same iteration
+    run.finish(follows)
+    (third,) = run.step()
+    for pod in (second, third):
+        run.finish(pod)
+    run.run()
+    assert (run.status["phase"], len(run.created)) == ("Succeeded", 10)
 
 
 def test_a_template_that_calls_itself_for_ever_is_stopped() -> None:

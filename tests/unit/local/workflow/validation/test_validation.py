@@ -135,6 +135,10 @@ DEFAULTS = {"templateDefaults": {"container": {"image": "x"}}}
         (spec(PARAMETER), ["spec.templates[0]"]),
         (spec(PARAMETER, arguments={"parameters": [{"name": "p", "value": "v"}]}), []),
         (spec(PARAMETER, arguments={"parameters": [{"name": "p"}]}), ["spec.arguments.parameters[0].value"]),
+        (
+            spec(PARAMETER, arguments={"parameters": [{"name": "p", "value": "v"}, {"name": False, "value": 1}]}),
+            ["spec.arguments.parameters[1].name"],
+        ),
         (spec(LABEL), ["spec.templates[0]"] * 2),
         (spec(LABEL, workflowMetadata=METADATA), []),
         (steps(dependencies=["b"]), ["spec.templates[0].steps[0][0].dependencies"]),
