@@ -14,6 +14,7 @@ import yaml
 
 from cluster.harness.argo import namespace_objects
 from harness import Target, need, until
+from paddlecloud.kube import yamlio
 from paddlecloud.pipelines import ir
 from tools import argo
 from unit.local.workloads.real import Kubectl, read
@@ -52,6 +53,11 @@ def run_as(
 ) -> dict[str, Any]:
     workflow = ir.translate((GOLDEN / f"{pipeline}.yaml").read_bytes(), parameters, name, options)
     kubectl("create", "-f", "-", input=json.dumps(workflow))
+    return finished(kubectl, name)
+
+
+def finished(kubectl: Kubectl, name: str) -> dict[str, Any]:
+    """The status of a workflow that is over."""
     found = until(
         lambda: read(kubectl, f"workflow/{name}"), lambda wf: wf.get("status", {}).get("phase") in OVER, timeout=SECONDS
     )
@@ -111,13 +117,17 @@ def test_artifacts_of_container_components_are_files_with_a_reference(kubectl: K
     assert json.loads(outputs(status, "artifacts")["artifact-Output"]) == made
 
 
+CLAIMS = {"claims-data": "local", "kept": "", "shared": "local"}
+"""Of these tests, with their storage classes."""
+
+
 @pytest.fixture
 def volumes(server: Target, kubectl: Kubectl, namespace: str) -> Iterator[None]:
     """On a cluster, where nobody makes volumes, those that the claims of these tests can have."""
     if server.embedded:
         yield
         return
-    made = [_volume(namespace, claim, storage) for claim, storage in {"claims-data": "local", "kept": ""}.items()]
+    made = [_volume(namespace, claim, storage) for claim, storage in CLAIMS.items()]
     kubectl("create", "-f", "-", input=json.dumps({"apiVersion": "v1", "kind": "List", "items": made}))
     yield
     kubectl("delete", "persistentvolumes", *(each["metadata"]["name"] for each in made), "--wait=false")
@@ -145,6 +155,30 @@ def test_a_claim_is_made_used_and_deleted(kubectl: Kubectl, namespace: str) -> N
     assert outputs(status, "show")["out"] == "some text"
     kubectl("delete", "workflow", "claims")  # and its pods, for which Kubernetes keeps the claim
     until(lambda: read(kubectl, "persistentvolumeclaims")["items"] == [], timeout=60)
+
+
+@pytest.mark.usefixtures("volumes")
+def test_steps_on_a_claim_with_a_name_of_its_own_are_answered_while_it_is_the_same_claim(
+    kubectl: Kubectl, namespace: str
+) -> None:
+    kubectl("create", "rolebinding", "steps", "--clusterrole=edit", f"--serviceaccount={namespace}:default")
+    (spec,) = (value for _, value in yamlio.load_all((GOLDEN / "claims.yaml").read_text()) if "root" in value)
+    (platform,) = (value for _, value in yamlio.load_all((GOLDEN / "claims.yaml").read_text()) if "root" not in value)
+    claim = spec["root"]["dag"]["tasks"]["createpvc"]["inputs"]["parameters"]
+    claim["pvc_name"] = {"runtimeValue": {"constant": "shared"}}
+    del claim["pvc_name_suffix"], spec["root"]["dag"]["tasks"]["deletepvc"]
+    text = "---\n".join(map(yamlio.dump, (spec, platform))).encode()
+
+    def run(name: str) -> dict[str, Any]:
+        kubectl("create", "-f", "-", input=json.dumps(ir.translate(text, {}, name)))
+        return finished(kubectl, name)
+
+    first, again = run("first"), run("again")
+    assert (first["phase"], again["phase"]) == ("Succeeded", "Succeeded"), again
+    for status, hit in ((first, False), (again, True)):
+        on_the_claim = [node for task in ("keep", "show") for node in nodes(status, task)]
+        assert [node["memoizationStatus"]["hit"] for node in on_the_claim] == [hit, hit]
+    assert outputs(again, "show")["out"] == "kept text"
 
 
 OBJECTS = """

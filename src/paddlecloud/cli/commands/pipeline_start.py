@@ -144,6 +144,11 @@ def conclude(session: Session, workflow: Object) -> int:
             following = (
                 f"pdc pipeline resubmit {name}{where} --no-cache; or give Argo the right (docs/pipelines.md#caching)"
             )
+        elif account := states.account_without_right(failure.why):
+            following = (
+                f"give the account {account} that right, or run with --service-account of one that has it, "
+                f"such as {names.RUNNER} in {names.SYSTEM_NAMESPACE} (docs/pipelines.md#what-a-step-does)"
+            )
         if failure.output and not session.args.output:
             session.note(f"last lines of {failure.step}:")
             for line in failure.output:

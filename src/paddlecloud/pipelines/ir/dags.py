@@ -7,7 +7,7 @@ from, what a condition compares, which tasks wait for which.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +18,7 @@ from paddlecloud.pipelines.ir.conditions import when_of
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.options import PipelineOptions
 from paddlecloud.pipelines.ir.outputs import Outputs
-from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, RetryPolicy, Task
+from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, Executor, InputParameter, RetryPolicy, Task
 from paddlecloud.pipelines.ir.reader import Pipeline
 from paddlecloud.pipelines.ir.scope import ALWAYS, Inputs, Scope
 from paddlecloud.pipelines.ir.sources import (
@@ -52,6 +52,8 @@ class Use(msgspec.Struct, frozen=True):
     retry: str = ""
     """Argo's retryStrategy, as JSON."""
     cached: bool = False
+    claims: frozenset[str] = frozenset()
+    """Inputs with names of claims, whose uids are given besides."""
 
 
 class Templates:
@@ -75,7 +77,7 @@ class Templates:
 
     def root(self, absent: frozenset[str]) -> str:
         name = self._reserve("root", "root")
-        self._add_dag(name, self._spec.root, "root.dag", absent, frozenset(), in_loop=False)
+        self._add_dag(name, self._spec.root, "root.dag", absent, frozenset(), frozenset(), in_loop=False)
         return name
 
     def _reserve(self, wanted: str, key: object) -> str:
@@ -96,7 +98,7 @@ class Templates:
         name = self._reserve(use.component.removeprefix("comp-"), key)
         if component.dag is not None:
             path = f"components.{use.component}.dag"
-            self._add_dag(name, component, path, use.absent, use.imported, in_loop=in_loop)
+            self._add_dag(name, component, path, use.absent, use.imported, use.claims, in_loop=in_loop)
         else:
             self._add_step(name, component, use)
         return name
@@ -136,6 +138,7 @@ class Templates:
         path: str,
         absent: frozenset[str],
         imported: frozenset[str],
+        known: frozenset[str],
         *,
         in_loop: bool,
     ) -> None:
@@ -146,10 +149,11 @@ class Templates:
         scope = Scope(component, dag, self._outputs, self._importers, absent=absent, imported=imported, path=path)
         parameters = [each for each in component.input_definitions.parameters if each not in absent]
         artifacts = [artifact_parameter(each) for each in component.input_definitions.artifacts if each not in absent]
+        uids = [claims.uid_input(each) for each in sorted(known)]
         if parameters or artifacts:
-            template["inputs"] = {"parameters": [{"name": each} for each in (*parameters, *artifacts)]}
+            template["inputs"] = {"parameters": [{"name": each} for each in (*parameters, *artifacts, *uids)]}
         tasks = [
-            self._task(scope, dag, each, task, in_loop=in_loop)
+            self._task(scope, dag, each, task, known=known, in_loop=in_loop)
             for each, task in dag.tasks.items()
             if not self._outputs.is_importer(task)
         ]
@@ -159,7 +163,9 @@ class Templates:
         if outputs := list(self._dag_outputs(component, dag, scope)):
             template["outputs"] = {"parameters": outputs}
 
-    def _task(self, scope: Scope, dag: Dag, name: str, task: Task, *, in_loop: bool) -> dict[str, Any]:
+    def _task(
+        self, scope: Scope, dag: Dag, name: str, task: Task, *, known: frozenset[str], in_loop: bool
+    ) -> dict[str, Any]:
         path = f"{scope.path}.tasks.{name}"
         given = scope.inputs(name, task)
         component = self._outputs.component_of(task)
@@ -170,6 +176,8 @@ class Templates:
         }
         artifacts = {key: each for key, each in given.artifacts.items() if key in component.input_definitions.artifacts}
         inputs = (*component.input_definitions.parameters, *component.input_definitions.artifacts)
+        names = {key: each for key, each in task.inputs.parameters.items() if key in parameters}
+        uids = self._uids(dag, names, known) if component.dag is not None else {}
         use = Use(
             component=task.component_ref.name,
             absent=frozenset(inputs) - {*parameters, *artifacts, item},
@@ -177,6 +185,7 @@ class Templates:
             | self._imported_items(task, given),
             retry=_retry(task.retry_policy) if component.dag is None else "",
             cached=self._is_cached(task, component, in_loop=in_loop or bool(item)),
+            claims=frozenset(uids),
         )
         arguments = {key: each.argument() for key, each in parameters.items()}
         arguments |= {artifact_parameter(key): each.argument() for key, each in artifacts.items()}
@@ -188,6 +197,8 @@ class Templates:
                 arguments[slot] = found.argument() if found is not None else ""
                 if source.task_output_parameter is not None:
                     needs.append(source.task_output_parameter.producer_task)
+            uids = self._uids(dag, kubernetes.claims_mounted(config), known)
+        arguments |= {claims.uid_input(key): text for key, text in uids.items()}
         template = self._component(use, in_loop=in_loop or bool(item))
         if iterator is not None:
             arguments[ITEMS] = self._items(task, given, path).argument()
@@ -203,6 +214,17 @@ class Templates:
         if self._text > MOST_TEXT:
             raise InvalidPipeline(path, f"the pipeline becomes a workflow with more than {MOST_TEXT:,} characters")
         return made
+
+    def _uids(self, dag: Dag, names: Mapping[str, InputParameter], known: frozenset[str]) -> dict[str, str]:
+        """Of those that are names of claims, the uids, where they are known."""
+        executors, found = self._spec.deployment_spec.executors, {}
+        for key, source in names.items():
+            given = source.task_output_parameter
+            label = self._outputs.component_of(dag.tasks[given.producer_task]).executor_label if given else ""
+            maker = executors[label].container if label else None
+            if text := claims.uid(source, maker, known):
+                found[key] = text
+        return found
 
     def _is_cached(self, task: Task, component: Component, *, in_loop: bool) -> bool:
         """Artifacts of loops are delivered as a folder of this run: those of an earlier one would not be in it.
@@ -261,6 +283,7 @@ class Templates:
             for each in (
                 *(each for each in component.input_definitions.parameters if each not in use.absent),
                 *(artifact_parameter(each) for each in component.input_definitions.artifacts if each not in use.absent),
+                *(claims.uid_input(each) for each in sorted(use.claims)),
             )
             if each != item
         ]

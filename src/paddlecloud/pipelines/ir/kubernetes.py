@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from paddlecloud.pipelines.ir import claims
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.pipeline_spec import InputParameter, ValueOrParameter
 from paddlecloud.pipelines.ir.platform_spec import ExecutorConfig, PvcMount, Requirement
@@ -64,8 +65,17 @@ def apply(config: ExecutorConfig, template: dict[str, Any], path: str) -> None:
         }
     if patch := _patch(config, named):
         template["podSpecPatch"] = patch
-    if inputs := list(slots(config)):
-        template.setdefault("inputs", {}).setdefault("parameters", []).extend({"name": slot} for slot in inputs)
+    inputs: list[dict[str, str]] = [{"name": slot} for slot in slots(config)]
+    inputs += [{"name": claims.uid_input(slot), "value": ""} for slot in claims_mounted(config)]
+    if inputs:
+        template.setdefault("inputs", {}).setdefault("parameters", []).extend(inputs)
+
+
+def claims_mounted(config: ExecutorConfig) -> dict[str, InputParameter]:
+    """The slots of claims. Each has an input besides for the claim's uid: it changes nothing but the key under which
+    the step is cached, and is empty where no uid is known."""
+    found = ((f"k8s-claim-{index}", _claim(claim)) for index, claim in enumerate(config.pvc_mount))
+    return {slot: source for slot, source in found if not _is_constant(source)}
 
 
 def _sources(config: ExecutorConfig) -> Iterator[tuple[str, InputParameter]]:

@@ -7,6 +7,7 @@ Failed, and so is its state here; the reason is in its message.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from paddlecloud.kube.argo import OVER
@@ -91,3 +92,12 @@ def failed_step(workflow: Object) -> Object | None:
         if node.get("phase") in ("Failed", "Error") and node.get("type") == "Pod" and node.get("message")
     ]
     return min(failed, key=lambda node: str(node.get("finishedAt") or ""), default=None)
+
+
+_LACKS_A_RIGHT = re.compile(r'User "system:serviceaccount:[^:"]+:([^:"]+)" cannot ')
+
+
+def account_without_right(failure: str) -> str:
+    """The ServiceAccount that may not do what a step does, such as CreatePVC: in the words of Kubernetes."""
+    found = _LACKS_A_RIGHT.search(failure)
+    return found[1] if found else ""

@@ -112,6 +112,7 @@ def test_claims_come_from_parameters_and_from_other_tasks() -> None:
     work = tasks(found["root"])["work"]
     assert arguments(work) == {
         "k8s-claim-0": "{{tasks.createpvc.outputs.parameters.name}}", "k8s-claim-1": "{{inputs.parameters.claim}}",
+        "k8s-claim-0-uid": "{{tasks.createpvc.outputs.parameters.uid}}",
     }  # fmt: skip
     assert work["depends"] == "createpvc"
     assert found["createpvc"]["resource"]["action"] == "create"
@@ -187,6 +188,47 @@ class TestCaching:
 
     def test_a_task_that_does_not_allow_it_is_not_memoised(self) -> None:
         assert "memoize" not in templates("placement", ir.PipelineOptions(cache=True))["work"]
+
+    def test_another_claim_under_the_same_name_is_another_key(self) -> None:
+        found = templates("claims", ir.PipelineOptions(cache=True))
+        given = {each["name"]: each.get("value") for each in found["keep"]["inputs"]["parameters"]}
+        assert given == {"text": None, "k8s-claim-0": None, "k8s-claim-0-uid": ""}
+        assert "inputs.parameters['k8s-claim-0-uid']" in found["keep"]["memoize"]["key"]
+        uid = "{{tasks.createpvc.outputs.parameters.uid}}"
+        assert arguments(tasks(found["root"])["keep"])["k8s-claim-0-uid"] == uid
+
+    def test_the_identity_of_a_claim_is_known_in_loops_and_nested_pipelines(self) -> None:
+        spec, platform = (value for _, value in yamlio.load_all((GOLDEN / "claims.yaml").read_text()))
+        inner, outer = spec["root"]["dag"]["tasks"].pop("keep"), spec["root"]["dag"]["tasks"]
+        inner |= {"inputs": {"parameters": {"text": {"componentInputParameter": "word"}}}, "dependentTasks": []}
+        outer["each"] = {
+            "componentRef": {"name": "comp-each"}, "taskInfo": {"name": "each"}, "dependentTasks": ["createpvc"],
+            "parameterIterator": {"itemInput": "word", "items": {"raw": '["a", "b"]'}},
+            "inputs": {"parameters": {"made": {"taskOutputParameter": {
+                "producerTask": "createpvc", "outputParameterKey": "name"}}}},
+        }  # fmt: skip
+        outer["show"]["dependentTasks"] = ["createpvc", "each"]
+        inputs = {"parameters": {"made": {"parameterType": "STRING"}, "word": {"parameterType": "STRING"}}}
+        spec["components"]["comp-each"] = {"dag": {"tasks": {"keep": inner}}, "inputDefinitions": inputs}
+        mount = platform["platforms"]["kubernetes"]["deploymentSpec"]["executors"]["exec-keep"]["pvcMount"][0]
+        del mount["taskOutputParameter"]
+        mount["pvcNameParameter"] = {"componentInputParameter": "made"}
+        workflow = ir.workflow_of(ir.read_documents([spec, platform]), {}, "run", ir.PipelineOptions(cache=True))
+        found = {each["name"]: each for each in workflow["spec"]["templates"]}
+        assert arguments(tasks(found["root"])["each"])["made-uid"] == "{{tasks.createpvc.outputs.parameters.uid}}"
+        assert arguments(tasks(found["each-items"])["each"])["made-uid"] == "{{inputs.parameters.made-uid}}"
+        assert arguments(tasks(found["each"])["keep"])["k8s-claim-0-uid"] == "{{inputs.parameters.made-uid}}"
+        assert {"name": "made-uid"} in found["each"]["inputs"]["parameters"]
+
+    def test_a_claim_with_a_name_of_its_own_may_be_there_already(self) -> None:
+        text = (
+            (GOLDEN / "claims.yaml")
+            .read_text()
+            .replace("pvc_name_suffix:\n              runtimeValue", "pvc_name:\n              runtimeValue")
+        )
+        found = {each["name"]: each for each in ir.translate(text.encode(), {}, "run")["spec"]["templates"]}
+        assert found["createpvc"]["resource"]["action"] == "apply"
+        assert templates("claims")["createpvc"]["resource"]["action"] == "create"
 
     def test_claims_are_made_anew(self) -> None:
         found = templates("placement", ir.PipelineOptions(cache=True))

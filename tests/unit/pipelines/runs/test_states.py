@@ -32,3 +32,15 @@ def test_a_phase_has_a_word_in_each_version(phase: str, spec: dict[str, object],
 
 def test_lists_of_metadata_read_argos_label() -> None:
     assert states.phase_of({"metadata": {"labels": {names.PHASE: "Failed"}}}) == "Failed"
+
+
+@pytest.mark.parametrize(
+    ("failure", "account"),
+    [
+        ('claims is forbidden: User "system:serviceaccount:team:default" cannot create resource "claims"', "default"),
+        ('claims is forbidden: User "ann" cannot create resource "claims"', ""),
+        ("main: Error (exit code 1)", ""),
+    ],
+)
+def test_a_step_whose_account_lacks_a_right_is_known(failure: str, account: str) -> None:
+    assert states.account_without_right(failure) == account
