@@ -18,7 +18,8 @@ import pytest
 
 from embedded.raw import Raw, raw_client
 from harness import PATIENCE, eventually, pdc
-from paddlecloud.kube import descriptors, listening
+from paddlecloud.kube import descriptors
+from paddlecloud.kube.server import listening
 from paddlecloud.local.apiserver.http import bodies, limits, server
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.platform import endpoint

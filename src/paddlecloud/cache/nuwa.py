@@ -195,8 +195,8 @@ async def _serving(args: argparse.Namespace, token: str, tls: ssl.SSLContext | N
     from paddlecloud.cache.jobs import Jobs
     from paddlecloud.cache.server import Server
     from paddlecloud.kube import descriptors
-    from paddlecloud.kube.listening import KEEP_ALIVE, Site
-    from paddlecloud.kube.server_tls import secured
+    from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+    from paddlecloud.kube.server.tls import secured
 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -126,7 +126,7 @@ class Manager:
         self._failed = asyncio.get_running_loop().create_future()
         async with AsyncExitStack() as stack:
             if self._health is not None:
-                from paddlecloud.kube.health import serve
+                from paddlecloud.kube.server.health import serve
 
                 serving = serve(*self._health, not_ready=self.not_ready, registry=self.metrics)
                 self.health_address = await stack.enter_async_context(serving)

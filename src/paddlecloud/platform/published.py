@@ -13,7 +13,7 @@ from typing import NamedTuple
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.resource import ENDPOINTSLICES, SERVICES, Object, resource_of
-from paddlecloud.kube.serving import ListeningServer
+from paddlecloud.kube.server.process import ListeningServer
 from paddlecloud.local import lasting_ports
 from paddlecloud.local.privatefiles import write_private
 from paddlecloud.platform import endpoint

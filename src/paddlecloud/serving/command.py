@@ -19,7 +19,7 @@ from typing import Any
 
 from aiohttp import web
 
-from paddlecloud.kube.listening import Site
+from paddlecloud.kube.server.listening import Site
 from paddlecloud.serving import app, source
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.intake import Intake

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from paddlecloud.kube.unread import Unread
+from paddlecloud.kube.server.unread import Unread
 from paddlecloud.serving.errors import BadInput, Overloaded, TooLarge, TooSlow, UnknownEncoding
 
 T = TypeVar("T")

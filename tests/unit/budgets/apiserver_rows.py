@@ -8,7 +8,8 @@ from functools import cache, partial
 from typing import Any
 
 from paddlecloud.api.pattern import Pattern
-from paddlecloud.kube import field_selectors, jsonpath, name_rules, quantity, selectors
+from paddlecloud.kube import field_selectors, name_rules, quantity, selectors
+from paddlecloud.kube.templates import jsonpath
 from paddlecloud.kube.timetable import timetable, zone_of
 from paddlecloud.local.apiserver.auth.rbac import Rule
 from paddlecloud.local.apiserver.auth.rule_cover import uncovered

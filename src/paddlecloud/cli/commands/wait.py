@@ -285,7 +285,7 @@ def _jsonpath(text: str) -> Check:
     find = output.path(expression)
 
     def check(obj: Object | None) -> Outcome | None:
-        from paddlecloud.kube.jsonpath import to_text
+        from paddlecloud.kube.templates.jsonpath import to_text
 
         found = find(obj or {})
         met = bool(found) if wanted is None else any(to_text(value) == wanted for value in found)

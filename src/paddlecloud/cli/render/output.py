@@ -68,7 +68,7 @@ def check(fmt: Format) -> None:
 
 def path(expression: str) -> Callable[[Any], list[Any]]:
     """A compiled JSONPath; a mistake in it is a usage error."""
-    from paddlecloud.kube import jsonpath
+    from paddlecloud.kube.templates import jsonpath
 
     try:
         return jsonpath.compile(expression)
@@ -153,7 +153,7 @@ def sort_key(expression: str) -> Callable[[Object], tuple[int, Any]]:
 
 
 def _template(text: str, value: Any) -> str:
-    from paddlecloud.kube import jsonpath
+    from paddlecloud.kube.templates import jsonpath
 
     try:
         # A bare path is accepted for a template, as kubectl does.
@@ -166,7 +166,7 @@ def _template(text: str, value: Any) -> str:
 
 def _go_template(text: str, *values: Any) -> str:
     """The text for a value; without one the template is only read."""
-    from paddlecloud.kube import gotemplate
+    from paddlecloud.kube.templates import gotemplate
 
     try:
         template = gotemplate.GoTemplate(text)
@@ -178,7 +178,7 @@ def _go_template(text: str, *values: Any) -> str:
 
 def _print_columns(session: Session, objects: Sequence[Object], spec: str) -> None:
     from paddlecloud.cli.render.table import render
-    from paddlecloud.kube import jsonpath
+    from paddlecloud.kube.templates import jsonpath
 
     columns = _columns(spec)
     rows = [[",".join(map(jsonpath.to_text, find(obj))) or None for _, find in columns] for obj in objects]

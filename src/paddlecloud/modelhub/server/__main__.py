@@ -15,7 +15,7 @@ from pathlib import Path
 from paddlecloud.kube import logs, shared_key
 from paddlecloud.kube.config import api_server_of_pod
 from paddlecloud.kube.errors import ConfigError
-from paddlecloud.kube.serving import serve_until_signal
+from paddlecloud.kube.server.process import serve_until_signal
 from paddlecloud.modelhub import names
 from paddlecloud.modelhub.server.server import HubServer
 from paddlecloud.storage.errors import StorageError

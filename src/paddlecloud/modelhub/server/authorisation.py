@@ -20,8 +20,8 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.request_limits import tenant_of
 from paddlecloud.kube.resource import MODELVERSIONS, SELFSUBJECTACCESSREVIEWS
+from paddlecloud.kube.server.request_limits import tenant_of
 from paddlecloud.modelhub import read_grant
 from paddlecloud.modelhub.read_grant import ReadGrant
 from paddlecloud.modelhub.server.replies import NO_CREDENTIALS, Answered

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.api.model.reference import BadReference
 from paddlecloud.kube import errors as kube
-from paddlecloud.kube.request_limits import NoRoom, TooManyRequests
+from paddlecloud.kube.server.request_limits import CallerLimitReached, NoRoom
 from paddlecloud.modelhub.errors import HubError
 from paddlecloud.modelhub.received import MissingFiles, WrongOffset
 from paddlecloud.storage.errors import StorageError
@@ -38,7 +38,7 @@ def refusal(error: Exception) -> HubRefusal | None:
         return _made(error.status, error.reason, error.message)
     if isinstance(error, BadReference):
         return _made(400, "Invalid", str(error))
-    if isinstance(error, TooManyRequests):
+    if isinstance(error, CallerLimitReached):
         return _made(429, "TooManyRequests", str(error))
     if isinstance(error, NoRoom):
         return _made(503, "Unreachable", str(error))

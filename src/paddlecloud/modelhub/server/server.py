@@ -2,8 +2,8 @@
 
 Every request but the questions about its health brings a token or a read grant (`authorisation`). Nothing of a body is
 read before the right to send it is known. Callers and tenants have shares of what runs at the same time
-(`kube.request_limits`); the rest waits, unread. Files pass through in pieces of a mebibyte, read, hashed and written in
-threads (`threads`).
+(`kube.server.request_limits`); the rest waits, unread. Files pass through in pieces of a mebibyte, read, hashed and
+written in threads (`threads`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
-from paddlecloud.kube.request_limits import BodyMemory, CallerLimits
-from paddlecloud.kube.unread import READ_TIMEOUT, Unread
+from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.request_limits import BodyMemory, CallerLimits
+from paddlecloud.kube.server.unread import READ_TIMEOUT, Unread
 from paddlecloud.modelhub import catalogue, layout
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import UnknownVersion

@@ -14,8 +14,8 @@ from paddlecloud.api.names import MODEL_LABEL
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.request_limits import BodyReservation
 from paddlecloud.kube.resource import MODELVERSIONS, Resource
+from paddlecloud.kube.server.request_limits import BodyReservation
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import catalogue, layout, manifest
 from paddlecloud.modelhub.facts import check_facts

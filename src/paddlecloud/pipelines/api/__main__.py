@@ -14,7 +14,7 @@ from pathlib import Path
 from paddlecloud.kube import logs
 from paddlecloud.kube.config import api_server_of_pod
 from paddlecloud.kube.errors import ConfigError
-from paddlecloud.kube.serving import serve_until_signal
+from paddlecloud.kube.server.process import serve_until_signal
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api.server import PipelinesServer
 

@@ -4,7 +4,7 @@ It has no rights and keeps no state. The bearer token of a request is sent on to
 a request without one is refused, but for the question whether the server is there. Bodies have limits of size and
 time. Only requests with a token that the Kubernetes API accepts are read and carried out, at most `AT_ONCE` at the
 same time; one whose body is not complete takes none of these places, and each caller and each tenant has a limit of
-its own (`kube.request_limits`).
+its own (`kube.server.request_limits`).
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.listening import KEEP_ALIVE, Site
-from paddlecloud.kube.request_limits import (
+from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.request_limits import (
     BodyMemory,
     BodyReservation,
+    CallerLimitReached,
     CallerLimits,
     NoRoom,
-    TooManyRequests,
     tenant_of,
 )
-from paddlecloud.kube.unread import READ_TIMEOUT, Unread
+from paddlecloud.kube.server.unread import READ_TIMEOUT, Unread
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.api import handlers, routing, v1beta1, v2beta1
 from paddlecloud.pipelines.api.caller import Caller
@@ -128,7 +128,7 @@ class PipelinesServer:
                     return Reply(200, await handler(caller, asked))
         except RequestRefused as error:
             return refusal(error.status, error.message)
-        except TooManyRequests as error:
+        except CallerLimitReached as error:
             return refusal(429, str(error))
         except NoRoom as error:
             return refusal(503, str(error))

@@ -11,12 +11,12 @@ import pytest
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.request_limits import PER_CALLER
+from paddlecloud.kube.server.request_limits import PER_CALLER
 from paddlecloud.pipelines.api import routing, server
 from paddlecloud.pipelines.api.caller import Caller
 from paddlecloud.pipelines.api.routing import Request
+from unit.kube.server.test_request_limits import token
 from unit.kube.test_kube_client import Wire
-from unit.kube.test_request_limits import token
 
 HEADERS = {"Authorization": "Bearer token"}
 

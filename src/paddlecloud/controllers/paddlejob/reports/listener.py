@@ -29,8 +29,8 @@ from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.report import Message, Rank
 from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock
-from paddlecloud.kube.listening import Site
 from paddlecloud.kube.resource import Key
+from paddlecloud.kube.server.listening import Site
 
 log = logging.getLogger(__name__)
 

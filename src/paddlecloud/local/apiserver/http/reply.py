@@ -15,8 +15,8 @@ from http import HTTPStatus
 
 from aiohttp import HttpVersion11, web
 
+from paddlecloud.kube.server.unread import Unread
 from paddlecloud.kube.timeslice import TimeSlice
-from paddlecloud.kube.unread import Unread
 from paddlecloud.local.apiserver.http.request import Response
 
 ONE_PIECE = 64 * 1024  # bodies up to here are copied behind their head

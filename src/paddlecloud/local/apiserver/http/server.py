@@ -15,9 +15,9 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
 from paddlecloud.kube import descriptors, errors
-from paddlecloud.kube.listening import KEEP_ALIVE, Site
-from paddlecloud.kube.server_tls import secured
-from paddlecloud.kube.unread import Unread
+from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.tls import secured
+from paddlecloud.kube.server.unread import Unread
 from paddlecloud.local.apiserver.api import Api
 from paddlecloud.local.apiserver.auth.authentication import ANONYMOUS, Authenticator
 from paddlecloud.local.apiserver.http.bodies import Bodies

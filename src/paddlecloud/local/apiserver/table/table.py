@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Literal
 
-from paddlecloud.kube import jsonpath
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.templates import jsonpath
 from paddlecloud.local.apiserver.registry import Column, KindInfo
 from paddlecloud.local.apiserver.table.columns import DEFAULT, VIEWS, CellColumn, View
 from paddlecloud.local.apiserver.table.humanize import human_duration, since

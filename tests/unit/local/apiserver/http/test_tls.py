@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness import PATIENCE
-from paddlecloud.kube import server_tls as tls
+from paddlecloud.kube.server import tls
 from paddlecloud.local.apiserver.http import certs
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.kube.gotemplate import GoTemplate, GoTemplateError
+from paddlecloud.kube.templates.gotemplate import GoTemplate, GoTemplateError
 
 POD: dict[str, Any] = {
     "kind": "Pod",

@@ -118,7 +118,7 @@ class _Refusal(asyncio.Protocol):
 
 
 class Site(web.BaseSite):
-    """In place of `web.TCPSite`. `secured` puts TLS before the protocols of the server (`server_tls`): asyncio's own
+    """In place of `web.TCPSite`. `secured` puts TLS before the protocols of the server (`tls`): asyncio's own
     would not let go of connections whose clients never agree on it.
 
     At most `most` connections are open at a time, half of what the process may have if nothing else is said, and

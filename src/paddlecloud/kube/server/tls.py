@@ -15,7 +15,7 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from paddlecloud.kube.listening import Newcomers
+from paddlecloud.kube.server.listening import Newcomers
 
 READ = 64 * 1024
 RECORD = 16 * 1024  # plain bytes in a TLS record, at most

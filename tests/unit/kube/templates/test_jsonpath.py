@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paddlecloud.kube import jsonpath
-from paddlecloud.kube.jsonpath import JsonPathError, Template
+from paddlecloud.kube.templates import jsonpath
+from paddlecloud.kube.templates.jsonpath import JsonPathError, Template
 
 POD: dict[str, Any] = {
     "kind": "Pod",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paddlecloud.kube.jsonpath_steps import (
+from paddlecloud.kube.templates.jsonpath_steps import (
     Descend,
     Field,
     Filter,

@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from paddlecloud.kube.listening import KEEP_ALIVE, Site
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
+from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
 
 
 @asynccontextmanager

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from paddlecloud.kube.gotemplate_functions import FUNCTIONS, MISSING, is_true, to_text
-from paddlecloud.kube.gotemplate_parse import (
+from paddlecloud.kube.templates.gotemplate_functions import FUNCTIONS, MISSING, is_true, to_text
+from paddlecloud.kube.templates.gotemplate_parse import (
     Branch,
     Chain,
     Dot,

@@ -22,7 +22,7 @@ BODY_MEMORY = 128 * 1024 * 1024
 """Bytes of all bodies that are read, or whose requests are carried out."""
 
 
-class TooManyRequests(Exception):
+class CallerLimitReached(Exception):
     """Of one caller. The text is for it."""
 
 
@@ -53,7 +53,7 @@ class CallerLimits:
         caller = hashlib.sha256(name.encode("utf-8", "surrogateescape")).digest()
         slots, users = self._callers.get(caller) or (asyncio.Semaphore(self._per_caller), 0)
         if users >= self._per_caller + MOST_WAITING:
-            raise TooManyRequests(f"{users} requests of yours have not been answered yet; wait for some of them")
+            raise CallerLimitReached(f"{users} requests of yours have not been answered yet; wait for some of them")
         self._callers[caller] = (slots, users + 1)
         try:
             async with slots:

@@ -11,10 +11,10 @@ from aiohttp import web
 
 from harness import PATIENCE, longest_turn
 from paddlecloud.controllers.paddlejob.reports.listener import Channel, ListenAddress
-from paddlecloud.kube import health, listening
 from paddlecloud.kube.clock import SystemClock
-from paddlecloud.kube.listening import Site
 from paddlecloud.kube.metrics import Registry
+from paddlecloud.kube.server import health, listening
+from paddlecloud.kube.server.listening import Site
 
 HALF = b"GET / HTTP/1.1\r\nHost: x\r\n"
 

@@ -8,13 +8,13 @@ import json
 
 import pytest
 
-from paddlecloud.kube.request_limits import (
+from paddlecloud.kube.server.request_limits import (
     MOST_WAITING,
     PER_CALLER,
     BodyMemory,
+    CallerLimitReached,
     CallerLimits,
     NoRoom,
-    TooManyRequests,
     tenant_of,
 )
 
@@ -31,7 +31,7 @@ def test_a_caller_with_very_many_requests_is_refused_more_and_others_are_not() -
 
         tasks = [asyncio.ensure_future(request("a")) for _ in range(PER_CALLER + MOST_WAITING)]
         await asyncio.sleep(0)
-        with pytest.raises(TooManyRequests, match="have not been answered yet"):
+        with pytest.raises(CallerLimitReached, match="have not been answered yet"):
             await request("a")
         other = asyncio.ensure_future(request("b"))
         go.set()

@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-from paddlecloud.kube.gotemplate_parse import GoTemplateError
+from paddlecloud.kube.templates.gotemplate_parse import GoTemplateError
 
 
 class _Missing:
