@@ -185,19 +185,17 @@ def add_files(parser: argparse.ArgumentParser, *, required: bool) -> None:
     parser.add_argument("-R", "--recursive", action="store_true", help="descend into sub-directories")
 
 
-UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-
-
 def duration(text: str) -> float:
     """An argparse type: `90`, `90s`, `1h30m`, `500ms`, `2d`, in seconds."""
     import re
 
+    from paddlecloud.api.durations import WITH_DAYS, seconds_of
+
     if re.fullmatch(r"\d+(\.\d+)?", text):
         return float(text)
-    parts = re.findall(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text)
-    if not parts or "".join(value + unit for value, unit in parts) != text:
+    if (seconds := seconds_of(text, WITH_DAYS)) is None:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration such as 90s, 5m or 1h30m")
-    return sum(float(value) * UNITS[unit] for value, unit in parts)
+    return seconds
 
 
 def overview() -> str:

@@ -15,13 +15,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from paddlecloud.api.durations import SECONDS
 from paddlecloud.api.model import aliases
 from paddlecloud.api.model.reference import LATEST
 from paddlecloud.api.model.spec import AGE_PATTERN, ModelSpec, Retention
 from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.modelhub.users import named, users_by_version
-
-_SECONDS = {"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 7 * 86400.0}
 
 Version = Mapping[str, Any]
 """A ModelVersion."""
@@ -34,7 +33,7 @@ class RetentionVerdict(NamedTuple):
     kept: str = ""
     """Why it stays, whatever its age."""
     removed_at: float | None = None
-    """From when on nothing keeps it; None while something does that does not depend on time."""
+    """The time from which nothing keeps it; None while something other than its age keeps it."""
     reason: str = ""
     """Why it is removed."""
 
@@ -83,7 +82,7 @@ def seconds_of(age: str) -> float:
     """Raises ValueError for what the schema does not allow either."""
     if not re.fullmatch(AGE_PATTERN, age):
         raise ValueError(f"{age!r} is not an age such as 30d")
-    return int(age[:-1]) * _SECONDS[age[-1]]
+    return int(age[:-1]) * SECONDS[age[-1]]
 
 
 def _by_age(name: str, version: Version, rule: Retention) -> RetentionVerdict:

@@ -6,11 +6,11 @@ users asked for: `target` is no longer also a hard limit of requests per pod (`c
 
 from __future__ import annotations
 
-import re
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 
+from paddlecloud.api.durations import seconds_of
 from paddlecloud.api.fields import text
 from paddlecloud.api.paddleservice.spec import (
     AUTOSCALERS,
@@ -23,7 +23,7 @@ from paddlecloud.api.paddleservice.spec import (
 
 DEFAULT_RESOURCES = {"cpu": "0.2", "memory": "512Mi"}
 MODEL_LIMITS = {"cpu": "2", "memory": "2Gi"}
-"""For a model without an image of its own: loading Paddle takes more than the original's limits allow."""
+"""For a model without its own image: loading Paddle takes more than the original's limits allow."""
 DEFAULT_RUNTIME = "paddleserving"
 DEFAULT_MODEL_PORT = 8080
 
@@ -130,12 +130,9 @@ def window_text(value: int | str | None) -> str:
     return f"{written}s" if written.isdigit() else written
 
 
-def window_seconds(window: str) -> int | None:
-    """Seconds of a Go duration such as `1m30s`, or None when it is not one."""
-    parts = re.findall(r"(\d+)(h|m|s)", window)
-    if not parts or "".join(number + unit for number, unit in parts) != window:
-        return None
-    return sum(int(number) * {"h": 3600, "m": 60, "s": 1}[unit] for number, unit in parts)
+def window_seconds(window: str) -> float | None:
+    """Seconds of a Go duration such as `1m30s`, or None when it is not one in whole hours, minutes and seconds."""
+    return None if "." in window else seconds_of(window, ("s", "m", "h"))
 
 
 def percent_text(value: int | str | None, default: str) -> str:

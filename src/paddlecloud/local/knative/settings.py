@@ -8,17 +8,13 @@ refuses it as well.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from paddlecloud.api.durations import seconds_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.knative.names import AUTOSCALING
-
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|h|m|s)")
-
 
 NUMBERS = {
     "target": (0.01, math.inf),
@@ -34,10 +30,9 @@ SPANS = {"window": (6, 3600), "scale-down-delay": (0, 3600), "scale-to-zero-pod-
 
 def seconds(text: str) -> float:
     """A Go duration such as `1m30s`. Raises ValueError for anything else."""
-    parts = _PART.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
+    if (found := seconds_of(text)) is None:
         raise ValueError(f"{text!r} is not a duration such as 60s or 1m30s")
-    return sum(float(number) * _UNITS[unit] for number, unit in parts)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

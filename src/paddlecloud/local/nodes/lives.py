@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from paddlecloud.api.durations import SECONDS
 from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.nodes.marks import SIMULATE
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _TIME = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 
 
@@ -53,7 +53,7 @@ def _seconds(text: str) -> float:
     found = _TIME.fullmatch(text)
     if found is None:
         raise LifeError(f"{SIMULATE}: {text!r} is not a time such as 200ms, 30s or 1.5h")
-    return float(found[1]) * _UNITS[found[2] or "s"]
+    return float(found[1]) * SECONDS[found[2] or "s"]
 
 
 def restarts(pod: Object, life: Life) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+from paddlecloud.api.durations import WITH_DAYS, seconds_of
+
 LONGEST = 10 * 365 * 86400.0
 """Seconds: longer ones count as this."""
 
@@ -20,6 +19,6 @@ def seconds(text: Any) -> float:
     whole = str(text).strip()
     if whole.isdecimal():
         return min(float(whole), LONGEST)
-    if not whole or _SPAN.sub("", whole):
+    if (found := seconds_of(whole, WITH_DAYS)) is None:
         raise BadDuration(f"unable to parse {whole!r} as a duration")
-    return min(sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(whole)), LONGEST)
+    return min(found, LONGEST)

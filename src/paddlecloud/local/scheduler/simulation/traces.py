@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from paddlecloud.api.durations import SECONDS
 from paddlecloud.kube.quantity import QuantityError, parse
 from paddlecloud.kube.resource import QUEUES, Object
 
-_UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SHORT = {"gpu": "nvidia.com/gpu"}
 KNOWN = ("name", "arrival", "runtime", "pods", "min", "queue", "priority", "class")
 """Columns of a CSV that are no resources."""
@@ -92,7 +92,7 @@ def seconds(text: str) -> float:
     found = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?", text)
     if found is None:
         raise ValueError(f"{text!r} is not a time such as 90, 200ms or 1.5h")
-    return float(found[1]) * _UNITS[found[2] or ""]
+    return float(found[1]) * SECONDS[found[2] or "s"]
 
 
 def from_yaml(text: str) -> Trace:
