@@ -10,11 +10,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections import OrderedDict
-from typing import NamedTuple
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, SystemClock, rfc3339
 from paddlecloud.kube.errors import AlreadyExists, ApiError, NotFound
+from paddlecloud.kube.rate_limit import RateLimits
 from paddlecloud.kube.resource import EVENTS, Object
 
 log = logging.getLogger(__name__)
@@ -23,11 +23,6 @@ REMEMBERED = 4096  # events whose count is kept in memory; forgetting one costs 
 BURST = 25  # events about one object before it is slowed down
 REFILL = 300.0  # seconds for one more
 MESSAGE_LIMIT = 1024  # of the API
-
-
-class _Bucket(NamedTuple):
-    tokens: float
-    at: float
 
 
 class EventRecorder:
@@ -40,12 +35,13 @@ class EventRecorder:
         self._clock = clock or SystemClock()
         self._counts: OrderedDict[str, int] = OrderedDict()  # by event name, least recently used first
         self._last_step = 0
-        self._buckets: OrderedDict[str, _Bucket] = OrderedDict()  # by uid of the object they are about
+        self._limits: RateLimits[str] = RateLimits(self._clock, burst=BURST, rate=1 / REFILL, kept=REMEMBERED)
+        """By uid of the object they are about: a controller with a fault must not fill the store with events."""
 
     async def record(self, about: Object, reason: str, message: str, *, type: str = "Normal") -> bool:
         """Whether it was written, for callers that report a thing once."""
         meta = about["metadata"]
-        if not self._admit(meta.get("uid", meta["name"])):
+        if not self._limits.take(meta.get("uid", meta["name"])):
             log.debug("too many events about %s %s: %s %s", about["kind"], meta["name"], reason, message)
             return False
         event = self._event(about, reason, message[:MESSAGE_LIMIT], type)
@@ -57,13 +53,13 @@ class EventRecorder:
         return True
 
     async def step(self, about: Object, reason: str, message: str) -> bool:
-        """Record one step of many, such as Scheduled or Started. It is an object of its own.
+        """Record one step of many, such as Scheduled or Started. Each is a separate object.
 
         Named by its time, as client-go does: what lists events by name lists steps in their order.
         """
         self._last_step = max(self._last_step + 1, int(self._clock.now() * 1e9))
         meta = about["metadata"]
-        if not self._admit(meta.get("uid", meta["name"])):
+        if not self._limits.take(meta.get("uid", meta["name"])):
             return False
         event = self._event(about, reason, message[:MESSAGE_LIMIT], "Normal")
         event["metadata"]["name"] = f"{meta['name'][:236]}.{self._last_step:x}"
@@ -124,14 +120,3 @@ class EventRecorder:
         self._counts.move_to_end(name)
         if len(self._counts) > REMEMBERED:
             self._counts.popitem(last=False)
-
-    def _admit(self, uid: str) -> bool:
-        """A token bucket per object: a controller gone wild must not fill the store with its complaints."""
-        now = self._clock.monotonic()
-        bucket = self._buckets.pop(uid, _Bucket(BURST, now))
-        tokens = min(float(BURST), bucket.tokens + (now - bucket.at) / REFILL)
-        admitted = tokens >= 1
-        self._buckets[uid] = _Bucket(tokens - 1 if admitted else tokens, now)
-        if len(self._buckets) > REMEMBERED:
-            self._buckets.popitem(last=False)
-        return admitted

@@ -29,6 +29,7 @@ from paddlecloud.controllers.paddlejob.reports import token
 from paddlecloud.controllers.paddlejob.reports.report import Message, Rank
 from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock
+from paddlecloud.kube.rate_limit import RateLimits
 from paddlecloud.kube.resource import Key
 from paddlecloud.kube.server.listening import Site
 
@@ -63,11 +64,6 @@ class Report(NamedTuple):
     message: Message
 
 
-class _Bucket(NamedTuple):
-    tokens: float
-    at: float
-
-
 class Channel:
     """`token_of(job)` is the job's token, empty for one that is not there; `take` gets what came. Neither may block."""
 
@@ -81,9 +77,7 @@ class Channel:
     ) -> None:
         self._token_of = token_of
         self._take = take
-        self._clock = clock
-        self._ranks_kept = ranks_kept
-        self._buckets: dict[tuple[Key, Rank], _Bucket] = {}
+        self._limits: RateLimits[tuple[Key, Rank]] = RateLimits(clock, burst=BURST, rate=RATE, kept=ranks_kept)
         self._decoder = msgspec.json.Decoder(Message)
 
     @asynccontextmanager
@@ -110,7 +104,7 @@ class Channel:
             return web.Response(status=408)
         if not token.proves(request.headers.get("Authorization", ""), self._token_of(job), request.path, body):
             return web.Response(status=401, headers={"WWW-Authenticate": "Signed"})
-        if not self._within_rate((job, rank)):
+        if not self._limits.take((job, rank)):
             return web.Response(status=429, headers={"Retry-After": "2"})
         try:
             message = self._decoder.decode(body or b"{}")
@@ -118,15 +112,6 @@ class Channel:
             return web.Response(status=400, text=f"{error}\n")
         self._take(Report(job, generation, rank, message))
         return web.Response(status=204)
-
-    def _within_rate(self, who: tuple[Key, Rank]) -> bool:
-        now = self._clock.monotonic()
-        bucket = self._buckets.pop(who, _Bucket(BURST, now))
-        tokens = min(BURST, bucket.tokens + (now - bucket.at) * RATE)
-        self._buckets[who] = _Bucket(max(0.0, tokens - 1), now)
-        if len(self._buckets) > self._ranks_kept:
-            self._buckets.pop(next(iter(self._buckets)))  # who was silent for longest
-        return tokens >= 1
 
 
 def _sender(request: web.Request) -> tuple[Key, int, Rank] | None:

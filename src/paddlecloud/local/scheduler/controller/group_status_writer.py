@@ -9,8 +9,8 @@ import logging
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import PATCH_TYPES, Client
 from paddlecloud.kube.clock import Clock, sleep_until_set
+from paddlecloud.kube.rate_limit import RateLimit
 from paddlecloud.kube.resource import COSCHEDULING_PODGROUPS, PODGROUPS, QUEUES, Key, Object
-from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.controller.group_status import queue_status, status_of
 from paddlecloud.local.scheduler.controller.watches import Watches
 from paddlecloud.local.scheduler.decision.gang_admission import Obstacles, obstacles
@@ -30,7 +30,7 @@ REFRESH = 30.0
 """Seconds after which new words for the same reason are written: numbers change with every round."""
 WORDS_BURST, WORDS_RATE = 50.0, 10.0
 WORDS_AGAIN = 1.0
-"""Seconds after which words ask again for which there was no allowance."""
+"""Seconds after which texts that the rate limit held back are tried again."""
 QUEUES_EVERY = 3.0
 CONCURRENCY = 32
 
@@ -50,8 +50,8 @@ class GroupStatusWriter:
         self._written: dict[GroupKey, Object] = {}  # our last words, until the cache has them
         self._undecided: set[GroupKey] = set()
         self._queues_at = 0.0
-        self._words = Allowance(clock, burst=WORDS_BURST, rate=WORDS_RATE)
-        self._let_in = Allowance(clock, burst=LET_IN_BURST, rate=LET_IN_RATE)
+        self._words = RateLimit(clock, burst=WORDS_BURST, rate=WORDS_RATE)
+        self._let_in = RateLimit(clock, burst=LET_IN_BURST, rate=LET_IN_RATE)
 
     def poke(self) -> None:
         self._wake.set()

@@ -1,7 +1,7 @@
 """Reports on pods why they wait: the PodScheduled condition, and an Event whose annotation has the same for programs.
 
 Numbers change with every round, and ten thousand pods may wait: what is worth a write is limited. A pod's first notice
-and a new kind of reason go out as soon as the allowance permits; new numbers at most every `REFRESH` seconds. `pdc
+and a new kind of reason go out as soon as the rate limit permits; new numbers at most every `REFRESH` seconds. `pdc
 explain` decides on the present state and does not depend on any of it.
 """
 
@@ -17,8 +17,8 @@ import msgspec
 from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
+from paddlecloud.kube.rate_limit import RateLimit
 from paddlecloud.kube.resource import EVENTS, PODS, Key, Object
-from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.decision.attempt import Why
 from paddlecloud.local.scheduler.state.snapshot import Pod
 from paddlecloud.local.scheduler.state.units import Unit
@@ -57,7 +57,7 @@ class PodEvents:
         self._written: dict[str, _Written] = {}
         self._pending: dict[Key, _Pending] = {}
         self._wake = asyncio.Event()
-        self._allowance = Allowance(clock, burst=BURST, rate=RATE)
+        self._rate_limit = RateLimit(clock, burst=BURST, rate=RATE)
 
     def refuse(self, unit: Unit, why: Why) -> None:
         before = self._pending.get(unit.key)
@@ -90,7 +90,7 @@ class PodEvents:
                 if not self._still_waits(pod.uid):
                     continue
                 wait = self._wait(pod, item)
-                if wait == 0.0 and not self._allowance.take():
+                if wait == 0.0 and not self._rate_limit.take():
                     return 1.0 / RATE
                 if wait == 0.0:
                     await self._send(pod, item.why)

@@ -11,8 +11,8 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock, rfc3339
 from paddlecloud.kube.events import EventRecorder
+from paddlecloud.kube.rate_limit import RateLimit
 from paddlecloud.kube.resource import PODS, Object
-from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.decision.preempt import Eviction
 from paddlecloud.local.scheduler.state.snapshot import Pod
 
@@ -32,7 +32,7 @@ class Writer:
         self._client = client
         self._clock = clock
         self._recorder = EventRecorder(client, component="default-scheduler", clock=clock)
-        self._allowance = Allowance(clock, burst=STEPS_AT_ONCE, rate=STEPS_A_SECOND)
+        self._rate_limit = RateLimit(clock, burst=STEPS_AT_ONCE, rate=STEPS_A_SECOND)
         self._limit = asyncio.Semaphore(CONCURRENCY)
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -49,7 +49,7 @@ class Writer:
         async def write() -> None:
             try:
                 await self._client.raw("POST", path, query=UNCHECKED, body=body)
-                if self._allowance.take():
+                if self._rate_limit.take():
                     about = {"apiVersion": "v1", "kind": "Pod", **pod.source}
                     await self._recorder.step(about, "Scheduled", f"Successfully assigned {pod.key} to {node}")
             except (errors.NotFound, errors.Conflict):

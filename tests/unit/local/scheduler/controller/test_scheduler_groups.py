@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.quantity import amounts
 from paddlecloud.local.scheduler.controller import group_status_writer
-from paddlecloud.local.scheduler.controller.allowance import Allowance
 from paddlecloud.local.scheduler.controller.group_status import phase_of, queue_status, shortage_of, status_of
 from paddlecloud.local.scheduler.state.snapshot import COSCHEDULING, Gang, GroupKey
 
@@ -113,11 +111,3 @@ REWORDED = {"phase": "Inqueue", "conditions": [{"type": "Unschedulable", "status
 )
 def test_what_is_urgent_to_write(status: Any, old: Any, started: bool, expected: float) -> None:
     assert group_status_writer._patience(status, old, started=started) == expected
-
-
-def test_writes_that_only_inform_are_limited() -> None:
-    clock = FakeClock()
-    allowance = Allowance(clock, burst=2, rate=1)
-    assert [allowance.take() for _ in range(3)] == [True, True, False]
-    clock._now += 1.0
-    assert [allowance.take() for _ in range(2)] == [True, False]
