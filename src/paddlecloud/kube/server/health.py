@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
-from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.listening import listen
 
 
 @asynccontextmanager
@@ -34,12 +34,8 @@ async def serve(
 
     app = web.Application()
     app.add_routes([web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)])
-    runner = web.AppRunner(
-        app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE, auto_decompress=False
-    )
-    await runner.setup()
+    runner = await listen(app, host, port)
     try:
-        await Site(runner, host, port).start()
         address = runner.addresses[0]
         yield str(address[0]), int(address[1])
     finally:

@@ -156,3 +156,22 @@ class Site(web.BaseSite):
         self._server = await asyncio.get_running_loop().create_server(
             protocols, self._host, self._port, backlog=self._backlog
         )
+
+
+async def listen(
+    app: web.Application, host: str, port: int, *, most: int | None = None, **options: Any
+) -> web.AppRunner:
+    """The runner of an application that takes connections. `most` as of a `Site`, `options` as of a `web.AppRunner`.
+
+    Bodies stay as they were sent: compressed ones can grow a thousandfold.
+    """
+    runner = web.AppRunner(
+        app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE, auto_decompress=False, **options
+    )
+    await runner.setup()
+    try:
+        await Site(runner, host, port, most=most).start()
+    except BaseException:
+        await runner.cleanup()
+        raise
+    return runner

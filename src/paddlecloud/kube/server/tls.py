@@ -97,7 +97,7 @@ class _Connection(asyncio.BufferedProtocol):
                 plain.close()
                 return
             plain.get_protocol().data_received(data)
-        if self._outgoing.pending:  # what TLS has to say of its own accord, such as new keys
+        if self._outgoing.pending:  # what TLS sends by itself, such as new keys
             self._flush()
 
     def send(self, data: bytes | bytearray | memoryview) -> None:

@@ -23,7 +23,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.metrics import CONTENT_TYPE, Registry
-from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.listening import listen
 from paddlecloud.kube.server.request_limits import BodyMemory, CallerLimits
 from paddlecloud.kube.server.unread import READ_TIMEOUT, Unread
 from paddlecloud.modelhub import catalogue, layout
@@ -97,16 +97,7 @@ class HubServer:
         for method, path, verb, answer in self._table():
             for one in ("GET", "HEAD") if method == "GET" else (method,):
                 app.router.add_route(one, path, partial(self._handle, path, verb, answer))
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            shutdown_timeout=1.0,
-            keepalive_timeout=KEEP_ALIVE,
-            auto_decompress=False,
-            max_line_size=MAX_LINE,
-        )
-        await self._runner.setup()
-        await Site(self._runner, host, port, most=descriptors.share(one_of=8)).start()
+        self._runner = await listen(app, host, port, most=descriptors.share(one_of=8), max_line_size=MAX_LINE)
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:

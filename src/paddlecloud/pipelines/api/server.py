@@ -27,7 +27,7 @@ from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.listening import listen
 from paddlecloud.kube.server.request_limits import (
     BodyMemory,
     BodyReservation,
@@ -80,16 +80,7 @@ class PipelinesServer:
         """Returns the port on which it listens."""
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self._handle)
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            shutdown_timeout=1.0,
-            keepalive_timeout=KEEP_ALIVE,
-            auto_decompress=False,
-            max_line_size=MAX_QUERY,
-        )
-        await self._runner.setup()
-        await Site(self._runner, host, port, most=descriptors.share(one_of=8)).start()
+        self._runner = await listen(app, host, port, most=descriptors.share(one_of=8), max_line_size=MAX_QUERY)
         return int(self._runner.addresses[0][1])
 
     async def stop(self) -> None:
