@@ -19,11 +19,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.api.pattern import PatternError, TooCostly, compile_pattern
+from paddlecloud.local.apiserver.schema import cel_operations as ops
+from paddlecloud.local.apiserver.schema.cel_operations import EvaluationError, Expression, Value
 
 LONGEST = 4096
 """Characters of an expression; longer ones are not evaluated."""
 _DEEPEST = 40
-_INTEGERS = range(-(2**63), 2**63)
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>(?:\d+\.\d+(?:[eE][+-]?\d+)?|\d+))(?![\w.])"
@@ -33,10 +34,6 @@ _TOKEN = re.compile(
 )
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _VARIABLES = {"self": 0, "oldSelf": 1}
-
-Value = Any
-Expression = Callable[[Value], Value]
-"""From the values of `self` and `oldSelf`, a pair, to that of the expression."""
 
 
 class CompiledRule(NamedTuple):
@@ -50,10 +47,6 @@ class CompiledRule(NamedTuple):
 
 class Unsupported(ValueError):
     """The text is no expression of the subset; the message says what is not understood."""
-
-
-class EvaluationError(ValueError):
-    """An expression has no value for this object: a field is missing, or the types do not go together."""
 
 
 def compile_rule(text: str) -> CompiledRule:
@@ -100,22 +93,22 @@ class _Parser:
             return test
         then = self.ternary(depth + 1)
         self._expect(":")
-        return _choice(test, then, self.ternary(depth + 1))
+        return ops.choice(test, then, self.ternary(depth + 1))
 
     def _or(self, depth: int) -> Expression:
-        return self._chain(depth, self._and, {"||": functools.partial(_either, True)})
+        return self._chain(depth, self._and, {"||": functools.partial(ops.either, True)})
 
     def _and(self, depth: int) -> Expression:
-        return self._chain(depth, self._relation, {"&&": functools.partial(_either, False)})
+        return self._chain(depth, self._relation, {"&&": functools.partial(ops.either, False)})
 
     def _relation(self, depth: int) -> Expression:
-        return self._chain(depth, self._sum, _RELATIONS)
+        return self._chain(depth, self._sum, ops.RELATIONS)
 
     def _sum(self, depth: int) -> Expression:
-        return self._chain(depth, self._product, _SUMS)
+        return self._chain(depth, self._product, ops.SUMS)
 
     def _product(self, depth: int) -> Expression:
-        return self._chain(depth, self._unary, _PRODUCTS)
+        return self._chain(depth, self._unary, ops.PRODUCTS)
 
     def _chain(
         self,
@@ -136,9 +129,9 @@ class _Parser:
         if depth > _DEEPEST:
             raise Unsupported("nested too deeply")
         if self._take("!"):
-            return _not(self._unary(depth + 1))
+            return ops.negation(self._unary(depth + 1))
         if self._take("-"):
-            return _arithmetic(operator.sub, lambda _: 0, self._unary(depth + 1))
+            return ops.arithmetic(operator.sub, lambda _: 0, self._unary(depth + 1))
         return self._member(depth)
 
     def _member(self, depth: int) -> Expression:
@@ -151,18 +144,18 @@ class _Parser:
             if sign == "." and self._calls("matches"):
                 value = self._matched(value)
                 self._selected = None
-            elif sign == "." and self._calls(*_ON_STRINGS):
-                of = _ON_STRINGS[self._next()[1]]
+            elif sign == "." and self._calls(*ops.ON_STRINGS):
+                of = ops.ON_STRINGS[self._next()[1]]
                 self._expect("(")
-                value = _asked(of, value, self.ternary(depth + 1))
+                value = ops.string_test(of, value, self.ternary(depth + 1))
                 self._expect(")")
                 self._selected = None
             elif sign == ".":
                 selected = (value, self._field())
-                value = _index(value, _constant(selected[1]))
+                value = ops.index(value, ops.constant(selected[1]))
                 self._selected = selected
             else:
-                value = _index(value, self.ternary(depth + 1))
+                value = ops.index(value, self.ternary(depth + 1))
                 self._expect("]")
                 self._selected = None
         return value
@@ -185,7 +178,7 @@ class _Parser:
             except TooCostly:
                 raise EvaluationError("matches(): the text is too long for the expression") from None
 
-        return _asked(of, value, _constant(""))
+        return ops.string_test(of, value, ops.constant(""))
 
     def _calls(self, *names: str) -> bool:
         """Whether one of these functions of strings follows the dot."""
@@ -201,25 +194,25 @@ class _Parser:
     def _primary(self, depth: int) -> Expression:
         kind, text = self._next()
         if kind == "number":
-            return _constant(float(text) if "." in text else _whole(int(text)))
+            return ops.constant(float(text) if "." in text else ops.whole(int(text)))
         if kind == "string":
-            return _constant(text[1:-1])
+            return ops.constant(text[1:-1])
         if kind == "name" and text in _WORDS:
-            return _constant(_WORDS[text])
+            return ops.constant(_WORDS[text])
         if kind == "name" and text in _VARIABLES:
             self.transition |= text == "oldSelf"
             return operator.itemgetter(_VARIABLES[text])
         if kind == "name" and text == "size" and self._take("("):
             inner = self.ternary(depth + 1)
             self._expect(")")
-            return _size(inner)
+            return ops.size(inner)
         if kind == "name" and text == "has" and self._take("("):
             self._selected = None
             self._member(depth + 1)
             self._expect(")")
             if self._selected is None:
                 raise Unsupported("has() of what is no field")
-            return _has(*self._selected)
+            return ops.has(*self._selected)
         if text == "(":
             inner = self.ternary(depth + 1)
             self._expect(")")
@@ -259,173 +252,3 @@ class _Parser:
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
-
-
-def _constant(value: Value) -> Expression:
-    return lambda _: value
-
-
-def _index(of: Expression, by: Expression) -> Expression:
-    def value(self: Value) -> Value:
-        found, key = of(self), by(self)
-        fits = isinstance(key, str) if isinstance(found, dict) else isinstance(found, list) and _is_number(key)
-        try:
-            if fits and not (isinstance(found, list) and key < 0):
-                return found[key]
-        except (KeyError, IndexError, TypeError):
-            pass  # said below, in the words of the language
-        raise EvaluationError(f"no such key: {key}")
-
-    return value
-
-
-def _has(of: Expression, name: str) -> Expression:
-    """Whether a field is set. The object that should have it must be there: `has(self.a.b)` is an error without `a`."""
-
-    def value(self: Value) -> Value:
-        found = of(self)
-        if not isinstance(found, dict):
-            raise EvaluationError(f"no such key: {name}")
-        return found.get(name) is not None
-
-    return value
-
-
-def _size(of: Expression) -> Expression:
-    def value(self: Value) -> Value:
-        found = of(self)
-        if not isinstance(found, (str, list, dict)):
-            raise EvaluationError("no such overload: size")
-        return len(found)
-
-    return value
-
-
-def _asked(of: Callable[[str, str], bool], text: Expression, part: Expression) -> Expression:
-    def value(self: Value) -> Value:
-        found, wanted = text(self), part(self)
-        if not (isinstance(found, str) and isinstance(wanted, str)):
-            raise EvaluationError("no such overload: a function of strings on what is none")
-        return of(found, wanted)
-
-    return value
-
-
-def _boolean(of: Expression, self: Value) -> bool:
-    found = of(self)
-    if not isinstance(found, bool):
-        raise EvaluationError("no such overload: not a boolean")
-    return found
-
-
-def _not(of: Expression) -> Expression:
-    return lambda self: not _boolean(of, self)
-
-
-def _choice(test: Expression, then: Expression, otherwise: Expression) -> Expression:
-    return lambda self: then(self) if _boolean(test, self) else otherwise(self)
-
-
-def _either(decisive: bool, left: Expression, right: Expression) -> Expression:
-    """`||` where True is decisive, `&&` where False is: the decisive side makes an error on the other irrelevant."""
-
-    def value(self: Value) -> Value:
-        try:
-            if _boolean(left, self) is decisive:
-                return decisive
-        except EvaluationError:
-            if _boolean(right, self) is decisive:
-                return decisive
-            raise
-        return _boolean(right, self)
-
-    return value
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _whole(value: int) -> int:
-    if value not in _INTEGERS:
-        raise EvaluationError("integer overflow")
-    return value
-
-
-def _arithmetic(of: Callable[[Any, Any], Any], left: Expression, right: Expression) -> Expression:
-    def value(self: Value) -> Value:
-        a, b = left(self), right(self)
-        if of is operator.add and type(a) is type(b) and isinstance(a, (str, list)):
-            return a + b  # one after the other
-        if not (_is_number(a) and _is_number(b)):
-            raise EvaluationError("no such overload: arithmetic on what is no number")
-        try:
-            found = of(a, b)
-        except ZeroDivisionError:
-            raise EvaluationError("division by zero") from None
-        except OverflowError:  # a whole number of the object that no floating-point number is as large as
-            raise EvaluationError("overflow") from None
-        return _whole(found) if isinstance(found, int) else found
-
-    return value
-
-
-def _quotient(a: Any, b: Any) -> Any:
-    """Whole numbers are divided toward zero."""
-    if not (isinstance(a, int) and isinstance(b, int)):
-        return a / b
-    found = abs(a) // abs(b)
-    return found if (a < 0) == (b < 0) else -found
-
-
-def _remainder(a: Any, b: Any) -> Any:
-    return a - b * _quotient(a, b)
-
-
-def _same(a: Value, b: Value) -> bool:
-    return isinstance(a, bool) == isinstance(b, bool) and bool(a == b)
-
-
-def _compared(of: Callable[[Any, Any], bool]) -> Callable[[Expression, Expression], Expression]:
-    def joint(left: Expression, right: Expression) -> Expression:
-        def value(self: Value) -> Value:
-            a, b = left(self), right(self)
-            if not (_is_number(a) and _is_number(b)) and not (type(a) is type(b) and isinstance(a, (str, bool))):
-                raise EvaluationError("no such overload: comparison of different types")
-            return of(a, b)
-
-        return value
-
-    return joint
-
-
-def _within(left: Expression, right: Expression) -> Expression:
-    def value(self: Value) -> Value:
-        wanted, among = left(self), right(self)
-        if not isinstance(among, (list, dict)):
-            raise EvaluationError("no such overload: in")
-        return any(_same(wanted, part) for part in among)
-
-    return value
-
-
-_ON_STRINGS: dict[str, Callable[[str, str], bool]] = {
-    "contains": operator.contains,
-    "startsWith": str.startswith,
-    "endsWith": str.endswith,
-}
-_RELATIONS: dict[str, Callable[[Expression, Expression], Expression]] = {
-    "==": lambda left, right: lambda self: _same(left(self), right(self)),
-    "!=": lambda left, right: lambda self: not _same(left(self), right(self)),
-    "<": _compared(operator.lt),
-    "<=": _compared(operator.le),
-    ">": _compared(operator.gt),
-    ">=": _compared(operator.ge),
-    "in": _within,
-}
-_SUMS = {"+": functools.partial(_arithmetic, operator.add), "-": functools.partial(_arithmetic, operator.sub)}
-_PRODUCTS = {
-    "*": functools.partial(_arithmetic, operator.mul),
-    "/": functools.partial(_arithmetic, _quotient),
-    "%": functools.partial(_arithmetic, _remainder),
-}

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from paddlecloud.local.apiserver.registry import Schema
 from paddlecloud.local.apiserver.schema.causes import Cause, invalid
-from paddlecloud.local.apiserver.schema.cel import CompiledRule, EvaluationError, Unsupported, compile_rule
+from paddlecloud.local.apiserver.schema.cel import CompiledRule, Unsupported, compile_rule
+from paddlecloud.local.apiserver.schema.cel_operations import EvaluationError
 
 KEYWORD = "x-kubernetes-validations"
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.local.apiserver.schema.cel import LONGEST, EvaluationError, Unsupported, compile_rule
+from paddlecloud.local.apiserver.schema.cel import LONGEST, Unsupported, compile_rule
+from paddlecloud.local.apiserver.schema.cel_operations import EvaluationError
 
 SELF: dict[str, Any] = {
     "low": 1,
