@@ -17,7 +17,7 @@ from typing import Any
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.model import ModelSpec, ModelStatus, ModelVersionStatus, NextRemoval, decode, encode
 from paddlecloud.api.model.aliases import unrecorded
-from paddlecloud.api.names import MODEL_FINALIZER as MARK
+from paddlecloud.api.names import MODEL_FINALIZER
 from paddlecloud.api.problems import DecodeError, decode_as
 from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import rfc3339
@@ -68,54 +68,54 @@ def decide(obj: Object, observed: Observed, now: float) -> ModelPlan:
 
 def decide_version(version: Object, observed: Observed, now: float) -> ModelPlan:
     meta, old = version["metadata"], _status(version, ModelVersionStatus)
-    marks = list(meta.get("finalizers") or [])
-    plan, said = ModelPlan(), old.conditions
+    finalizers = list(meta.get("finalizers") or [])
+    plan, current = ModelPlan(), old.conditions
     if not observed.keeps:
-        if MARK in marks:  # the controller was given another store, or none
-            plan.patch.append(set_finalizers(version, _without(marks)))
+        if MODEL_FINALIZER in finalizers:  # the controller was given another store, or none
+            plan.patch.append(set_finalizers(version, _without(finalizers)))
             if meta.get("deletionTimestamp"):
                 store = version["spec"].get("store") or "the store of the platform"
                 text = f"its manifest stays in {store}, which the controller does not have"
                 plan.events.append(PlannedEvent("ManifestLeft", text, type="Warning"))
         return plan
     if meta.get("deletionTimestamp"):
-        if MARK not in marks:
+        if MODEL_FINALIZER not in finalizers:
             return plan
         if not observed.users:
             plan.forget = True
-            plan.patch.append(set_finalizers(version, _without(marks)))
+            plan.patch.append(set_finalizers(version, _without(finalizers)))
             if observed.model is not None and not observed.model["metadata"].get("deletionTimestamp"):
                 text = f"{_shown(version)} is removed; its files go with the next garbage collection"
                 plan.events.append(PlannedEvent("VersionRemoved", text, about=observed.model, if_done=True))
             return plan
         text = f"in use by {named(observed.users)}; it is removed when nothing uses it any more"
-        said = _blocked(plan, said, text, now)
-        return _with_status(plan, version, ModelVersionStatus(phase=TERMINATING, message=text, conditions=said))
-    if MARK not in marks:
-        plan.patch.append(set_finalizers(version, [*marks, MARK]))
+        current = _blocked(plan, current, text, now)
+        return _with_status(plan, version, ModelVersionStatus(phase=TERMINATING, message=text, conditions=current))
+    if MODEL_FINALIZER not in finalizers:
+        plan.patch.append(set_finalizers(version, [*finalizers, MODEL_FINALIZER]))
     if observed.stored is False:
         text = f"the store has no manifest of it; push the same files as {_shown(version)} again, or delete it"
-        if not conditions.holds(said, LOST):
+        if not conditions.holds(current, LOST):
             plan.events.append(PlannedEvent(LOST, text, type="Warning"))
-        said = conditions.put(said, Condition(type=LOST, status="True", reason="NoManifest", message=text), now)
-        return _with_status(plan, version, ModelVersionStatus(phase=LOST, message=text, conditions=said))
-    if observed.stored and conditions.holds(said, LOST):
+        current = conditions.put(current, Condition(type=LOST, status="True", reason="NoManifest", message=text), now)
+        return _with_status(plan, version, ModelVersionStatus(phase=LOST, message=text, conditions=current))
+    if observed.stored and conditions.holds(current, LOST):
         plan.events.append(PlannedEvent("Restored", "the store has its manifest again"))
-        said = conditions.put(said, Condition(type=LOST, status="False", reason="Stored"), now)
-        return _with_status(plan, version, ModelVersionStatus(conditions=said))
+        current = conditions.put(current, Condition(type=LOST, status="False", reason="Stored"), now)
+        return _with_status(plan, version, ModelVersionStatus(conditions=current))
     return plan
 
 
 def decide_model(model: Object, observed: Observed, now: float) -> ModelPlan:
     meta, old = model["metadata"], _status(model, ModelStatus)
-    marks = list(meta.get("finalizers") or [])
+    finalizers = list(meta.get("finalizers") or [])
     plan = ModelPlan()
     if meta.get("deletionTimestamp"):
-        return _leave(plan, model, observed, old, marks, now)
-    if observed.keeps and MARK not in marks:
-        plan.patch.append(set_finalizers(model, [*marks, MARK]))
-    elif not observed.keeps and MARK in marks:
-        plan.patch.append(set_finalizers(model, _without(marks)))
+        return _delete_model(plan, model, observed, old, finalizers, now)
+    if observed.keeps and MODEL_FINALIZER not in finalizers:
+        plan.patch.append(set_finalizers(model, [*finalizers, MODEL_FINALIZER]))
+    elif not observed.keeps and MODEL_FINALIZER in finalizers:
+        plan.patch.append(set_finalizers(model, _without(finalizers)))
     try:
         spec = decode(model).spec or ModelSpec()
     except DecodeError as error:
@@ -131,22 +131,22 @@ def decide_model(model: Object, observed: Observed, now: float) -> ModelPlan:
     return _with_status(plan, model, status)
 
 
-def _leave(
-    plan: ModelPlan, model: Object, observed: Observed, old: ModelStatus, marks: list[str], now: float
+def _delete_model(
+    plan: ModelPlan, model: Object, observed: Observed, old: ModelStatus, finalizers: list[str], now: float
 ) -> ModelPlan:
     """Its versions go first, each with its manifest. Nothing goes while anything of it is in use."""
-    if MARK not in marks:
+    if MODEL_FINALIZER not in finalizers:
         return plan
     if observed.keeps and observed.users:
         text = f"in use by {named(observed.users)}; it is removed with its versions when nothing uses them any more"
-        said = _blocked(plan, old.conditions, text, now)
-        status = ModelStatus(versions=len(observed.versions), message=text, conditions=said)
+        current = _blocked(plan, old.conditions, text, now)
+        status = ModelStatus(versions=len(observed.versions), message=text, conditions=current)
         return _with_status(plan, model, status)
     if observed.versions:
         plan.delete += _deletions(observed.versions)
         plan.requeue_after(LOOK_AGAIN)
         return plan
-    plan.patch.append(set_finalizers(model, _without(marks)))
+    plan.patch.append(set_finalizers(model, _without(finalizers)))
     return plan
 
 
@@ -196,20 +196,20 @@ def _deletions(versions: Sequence[Object]) -> list[Delete]:
     return [Delete(MODELVERSIONS, meta["name"], meta["namespace"], uid=meta["uid"]) for meta in metas]
 
 
-def _blocked(plan: ModelPlan, said: list[Condition] | None, text: str, now: float) -> list[Condition]:
-    shown = conditions.find(said, IN_USE)
+def _blocked(plan: ModelPlan, current: list[Condition] | None, text: str, now: float) -> list[Condition]:
+    shown = conditions.find(current, IN_USE)
     if shown is None or shown.message != text:
         plan.events.append(PlannedEvent(IN_USE, text, type="Warning"))
     plan.requeue_after(LOOK_AGAIN)
-    return conditions.put(said, Condition(type=IN_USE, status="True", reason="InUse", message=text), now)
+    return conditions.put(current, Condition(type=IN_USE, status="True", reason="InUse", message=text), now)
 
 
 def _shown(version: Object) -> str:
     return f"{version['spec'].get('model')}:{version['spec'].get('version')}"
 
 
-def _without(marks: list[str]) -> list[str]:
-    return [mark for mark in marks if mark != MARK]
+def _without(finalizers: list[str]) -> list[str]:
+    return [each for each in finalizers if each != MODEL_FINALIZER]
 
 
 def _status(obj: Object, kind: Any) -> Any:
