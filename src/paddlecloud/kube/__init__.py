@@ -6,8 +6,10 @@ cache · informer               the newest state of a collection, and what chang
 queue · controller             changes become runs of a reconcile function
 plan · expectations · events   what a run asks for, carried out once
 lease · fence                  one leader, and nobody else writes
-manager · health · metrics · metered · logs    a process made of these
-quantity · selectors · jsonpath · resource · errors · clock    words they share
+manager · metrics · metered · logs    a process made of these
+quantity · selectors · resource · errors · clock    what they share
+
+`server` has what this project's HTTP servers share, `templates` Go's templates and JSONPath.
 
 Importing the package itself imports none of them.
 """
