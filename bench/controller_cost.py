@@ -1,6 +1,6 @@
 """What one watched event costs a controller: ours beside kopf and kubernetes_asyncio, same server, same events.
 
-Each contender is a process of its own that watches ConfigMaps of one namespace and counts changes until it has seen the
+Each contender is a separate process that watches ConfigMaps of one namespace and counts changes until it has seen the
 last one; a controller of ours also keeps the cache, the queue and calls a reconcile function. CPU of the process, after
 its imports, divided by the events it was sent. The others live in a virtual environment under .cache/bench, made on
 first use.

@@ -90,7 +90,7 @@ def _model(folder: Path) -> Path:
 
 
 def _bare_loop(model: Path) -> float:
-    """Microseconds of CPU for a row of its own."""
+    """Microseconds of CPU for its own row."""
     import numpy as np
     import onnxruntime
 

@@ -2,7 +2,7 @@
 
 Writes are counted in the audit log, by the controller's user agent. Where programs start they write the time into a
 file on a hostPath volume, so the clock is that of the program. The controller whose CPU is measured, and that is killed
-with a thousand jobs, is a process of its own: it reconciles the jobs that are `managedBy` it.
+with a thousand jobs, is a separate process: it reconciles the jobs that are `managedBy` it.
 """
 
 from __future__ import annotations

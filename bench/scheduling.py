@@ -1,6 +1,6 @@
 """Scheduling under load, on simulated nodes, through the HTTPS API: gangs, jobs, queues, and the bare decisions.
 
-The load comes from a process of its own (`scheduling_load`).
+The load comes from a separate process (`scheduling_load`).
 """
 
 from __future__ import annotations

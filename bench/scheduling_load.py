@@ -1,4 +1,4 @@
-"""The load generators of `scheduling`: a process of its own that talks to the platform over HTTPS.
+"""The load generators of `scheduling`: a separate process that talks to the platform over HTTPS.
 
 A workload of Kueue's baseline is a PodGroup and a pod; a cohort is a parent queue, nominal quota is `deserved`, nominal
 quota plus borrowing limit is `capability`. A pod that is preempted is made anew, as Kueue requeues a workload.

@@ -127,7 +127,7 @@ _numbers = itertools.count(1)
 
 @contextlib.contextmanager
 def namespace_on(server: Target) -> Iterator[str]:
-    """Each step on a connection of its own: in between the platform may have been killed and be back."""
+    """Each step on its own connection: in between the platform may have been killed and be back."""
 
     def ask(step: Callable[[Client], Coroutine[Any, Any, Any]]) -> None:
         client = Client(StdlibTransport(config.load(str(server.kubeconfig)), user_agent="tests"))

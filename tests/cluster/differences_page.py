@@ -18,7 +18,7 @@ The conformance suite runs against both, and where it leaves room for two answer
 the two servers, side by side, finds every difference in kinds and objects that remains; a test fails for one that is
 not explained here, and for an explanation that nothing needs any more (`make test-cluster`).
 
-Authorisation has a comparison of its own: generated Roles, ClusterRoles, bindings, users and requests, judged by both
+Authorisation has its own comparison: generated Roles, ClusterRoles, bindings, users and requests, judged by both
 servers, must have the same verdicts ([how](design/cluster-fixture.md#generated-requests)). Where a row below says that
 the embedded server does less, only who may ask is compared there.
 """

@@ -194,7 +194,7 @@ def test_a_kernel_without_packet_filters_is_found_out_before_anything_starts(tmp
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A cache on a disk of its own, with what was built before, and 5 MiB of room."""
+    """A cache on its own disk, with what was built before, and 5 MiB of room."""
     place = tmp_path / "cache"
     place.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=5m", "tmpfs", str(place)], check=True, timeout=10)

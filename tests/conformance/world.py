@@ -88,7 +88,7 @@ class Api:
         return Api(dataclasses.replace(self.config, source=Static(credential)))
 
     def sending(self, *headers: tuple[str, str]) -> Api:
-        """The same server and identity, with headers of its own on every request."""
+        """The same server and identity, with its own headers on every request."""
         return Api(dataclasses.replace(self.config, headers=headers))
 
     def send(

@@ -1,6 +1,6 @@
 """In which runs of ginkgo all specs are run. Pure.
 
-Ginkgo takes specs in an order of its own, so one that only waits for five minutes holds a process, and may be the last
+Ginkgo takes specs in its own order, so one that only waits for five minutes holds a process, and may be the last
 to begin. Those that were long in the last record are run beside the others by processes of their own: they wait for
 most of their time, which costs no core. Serial specs change nodes under the others' pods and follow alone.
 """

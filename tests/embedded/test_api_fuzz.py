@@ -40,7 +40,7 @@ def searching(count: int, *, few: int) -> settings:
 
 
 class Fuzzed:
-    """A platform in a loop of its own, so that generated examples can be plain functions."""
+    """A platform in its own loop, so that generated examples can be plain functions."""
 
     def __init__(self, data: Path) -> None:
         self.loop = asyncio.new_event_loop()

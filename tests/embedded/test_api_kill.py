@@ -198,7 +198,7 @@ def check_history(seen: Seen, items: dict[str, dict[str, Any]]) -> None:
         before = present.get(name)
         if kind == "ADDED":
             assert before is None, f"{name} was added twice ({revision})"
-            # a create may follow a delete, which took a value of its own, or writes that never happened
+            # a create may follow a delete, which took its own value, or writes that never happened
             assert value > last.get(name, 0)
         elif kind == "MODIFIED":
             assert before is not None, f"{name} was changed before it was there ({revision})"
@@ -227,7 +227,7 @@ def check_no_gap(seen: Seen, known: dict[str, Known]) -> None:
         assert not missing, f"the watch never showed {name} at {sorted(missing)[:5]}"
 
 
-@pytest.mark.timeout(0)  # each round has a limit of its own
+@pytest.mark.timeout(0)  # each round has its own limit
 @pytest.mark.parametrize("rounds", [pytest.param(6, id="6 rounds"), pytest.param(200, marks=pytest.mark.soak)])
 async def test_nothing_acknowledged_is_lost_when_the_platform_is_killed(tmp_path: Path, rounds: int) -> None:
     server, rng = Server(tmp_path / "data"), random.Random(20)

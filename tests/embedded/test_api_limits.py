@@ -326,7 +326,7 @@ async def test_patches_that_would_grow_without_end_are_refused(raw: Raw) -> None
     assert 400 <= reply.status < 500, reply.body[:300]
 
 
-# --- on a platform of its own process, whose memory can be looked at ---
+# --- on its own platform process, whose memory can be looked at ---
 
 
 class Outside:

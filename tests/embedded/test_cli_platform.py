@@ -22,7 +22,7 @@ PDC = (sys.executable, "-m", "paddlecloud.cli.main")
 
 @pytest.fixture
 def run(server: Target, namespace: str, tmp_path: Path) -> Pdc:
-    """pdc in the test's namespace, with a cache of its own; failures are returned, not raised."""
+    """pdc in the test's namespace, with its own cache; failures are returned, not raised."""
     environment = {**server.env, "XDG_CACHE_HOME": str(tmp_path / "cache"), "LC_ALL": "C.UTF-8"}
 
     def call(*arguments: str, input: str | None = None) -> Completed:

@@ -17,7 +17,7 @@ IMAGE = "team/demo:v1"
 
 
 def machine(place: Path) -> dict[str, str]:
-    """The environment of a user with a home, a cache and a platform of their own, who has no network for packages."""
+    """The environment of a user with a home, a cache and their own platform, who has no network for packages."""
     place.mkdir()
     closed = "http://127.0.0.1:1/simple"
     index = {"PIP_INDEX_URL": closed, "PIP_CONFIG_FILE": os.devnull, "UV_INDEX_URL": closed, "UV_OFFLINE": "1"}

@@ -1,5 +1,5 @@
 """The machine under real kubectl, as its users know it from clusters: run, create, logs, exec, cp, port-forward, top,
-rollout, cordon and drain. On a platform of its own with two nodes, because some of it empties nodes."""
+rollout, cordon and drain. On its own platform with two nodes, because some of it empties nodes."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def served(kubectl: Kubectl) -> str:
 
 
 class Load:
-    """Requests without pause, each on a connection of its own, until stopped."""
+    """Requests without pause, each on its own connection, until stopped."""
 
     def __init__(self, ip: str, port: int) -> None:
         self._address = (ip, port)

@@ -1,7 +1,7 @@
 """The support table of docs/machine.md, row by row: what works with less than a machine could offer.
 
 Things are taken away for real, from the platform and what it starts alone (tests/tools/deprived.py): root's identity,
-user namespaces, capabilities, /dev/fuse. Each test is named in the table; a test of its own sees to that.
+user namespaces, capabilities, /dev/fuse. Each test is named in the table; a test checks that.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def test_low_ports_of_pods_and_services_work_for_an_ordinary_user(lesser: Make, 
     assert str(80 + lowports.SHIFT) in found["meaning"]
 
 
-@pytest.mark.timeout(900)  # a whole file of tests, each of which has a limit of its own
+@pytest.mark.timeout(900)  # a whole file of tests, each of which has its own limit
 def test_what_kubectl_does_it_does_for_an_ordinary_user(lesser: Make) -> None:
     """The whole list, run again by another user: run, rollout, logs, exec, cp, port-forward, top, drain and so on."""
     kubectl = shutil.which("kubectl")

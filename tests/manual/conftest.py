@@ -30,7 +30,7 @@ Kubectl = Callable[..., subprocess.CompletedProcess[str]]
 
 
 class Background:
-    """A platform on an event loop of its own, so that tests may block on kubectl."""
+    """A platform on its own event loop, so that tests may block on kubectl."""
 
     def __init__(self, data: Path) -> None:
         self._data = data

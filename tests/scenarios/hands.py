@@ -43,7 +43,7 @@ class Hands(Protocol):
         """Start it again."""
 
     def have_nodes(self, number: int) -> None:
-        """See to it that there are so many nodes."""
+        """Make sure that there are so many nodes."""
 
     def lose_node(self, name: str) -> None:
         """A power cut."""

@@ -3,7 +3,7 @@
 A field is every place below `spec` of every kind where a free text fits: strings without an enum, or a pattern that
 leaves no room for a name, maps of strings, and objects whose inside the schema leaves open. Nothing is guessed from a
 field's name. The schemas of Argo's kinds leave the whole spec open: of these it is every field that their validation
-accepts, which refuses all others. A mark is every annotation or label that a controller knows by a name of its own.
+accepts, which refuses all others. A mark is every annotation or label that a controller knows by its own name.
 
 A row says one of three things of a field:
 

@@ -1,6 +1,6 @@
 """Two tenants on both platforms: what one of them writes must not reach what belongs to the other.
 
-A tenant has Kubernetes' role `edit` in a namespace of its own, which covers the project's kinds. The other namespace is
+A tenant has Kubernetes' role `edit` in its own namespace, which covers the project's kinds. The other namespace is
 the victim's: its Secrets, its sets and their caches.
 """
 

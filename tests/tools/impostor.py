@@ -1,6 +1,6 @@
 """A program of another user that took addresses before their owners did: it answers everything and keeps what it got.
 
-It answers in plain HTTP and, with a certificate of its own, TLS, by what the client begins with.
+It answers in plain HTTP and, with its own certificate, TLS, by what the client begins with.
 """
 
 from __future__ import annotations

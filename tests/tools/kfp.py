@@ -1,4 +1,4 @@
-"""Both generations of kfp, each in an environment of its own: their requirements exclude each other and ours.
+"""Both generations of kfp, each in its own environment: their requirements exclude each other and ours.
 
 kfp 1 takes Python 3.12 at most.
 """

@@ -20,7 +20,7 @@ from tools import environments
 
 Object = dict[str, Any]
 NAMESPACE = "kfp"
-"""Not upstream's `kubeflow`: there the embedded platform has an API of its own under the same name, `ml-pipeline`."""
+"""Not upstream's `kubeflow`: there the embedded platform has its own API under the same name, `ml-pipeline`."""
 BUCKET = "mlpipeline"
 ACCOUNT = "pipeline-runner"
 MODULE = "github.com/kubeflow/pipelines"

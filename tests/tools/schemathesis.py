@@ -1,4 +1,4 @@
-"""Schemathesis makes requests out of OpenAPI documents. It lives in an environment of its own, made on first use: it
+"""Schemathesis makes requests out of OpenAPI documents. It lives in its own environment, made on first use: it
 brings more packages than all of the test suite.
 """
 

@@ -1,6 +1,6 @@
 """Names with which an object could never work: refused by the API server when the object is created.
 
-Names of pods, Services, finalizers and labels are made from them and have limits of their own. `validate` of each kind
+Names of pods, Services, finalizers and labels are made from them and have their own limits. `validate` of each kind
 judges the same for objects that are stored already. Those have a status, which a new object cannot have: the rules let
 them be, because their status and their finalizers must stay writable.
 """

@@ -52,7 +52,7 @@ class Session:
 
     @property
     def namespace(self) -> str:
-        """Where objects without a namespace of their own go: the flag's, else the context's."""
+        """Where objects without their own namespace go: the flag's, else the context's."""
         return str(self.args.namespace or self.api.namespace)
 
     @property

@@ -1,4 +1,4 @@
-"""Controllers as a process of their own, which is what a Deployment runs: `python -m paddlecloud.controllers NAME…`.
+"""Controllers as a separate process, which is what a Deployment runs: `python -m paddlecloud.controllers NAME…`.
 
 Of several replicas one leads, by a Lease named after the first controller in the namespace of the process; the others
 wait with nothing done. Only the leader's writes pass. /healthz, /readyz and /metrics are served on the port given.

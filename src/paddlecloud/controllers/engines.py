@@ -24,7 +24,7 @@ from paddlecloud.kube.resource import Resource
 log = logging.getLogger(__name__)
 
 LOOK_EVERY = 15.0
-"""Seconds. A change is believed when two looks agree: a server that has just come up shows its kinds one by one."""
+"""Seconds. A change counts when two looks agree: a server that has just come up shows its kinds one by one."""
 
 Served = frozenset[Resource]
 Find = Callable[[], Awaitable[Collection[Resource]]]

@@ -1,4 +1,4 @@
-"""A reconciler of this project with caches of its own: it runs by itself, in a process or beside the embedded platform.
+"""A reconciler of this project with its own caches: it runs by itself, in a process or beside the embedded platform.
 
 A kind declares its caches with `informer`, says with `controller.watch` which objects each of them requeues, and
 implements `kube.reconciler.Reconciler`.

@@ -1,4 +1,4 @@
-"""Reading ahead through a mount that keeps a cache of its own, as JuiceFS does: what was read once is on the node.
+"""Reading ahead through a mount that keeps its own cache, as JuiceFS does: what was read once is on the node.
 
 Where the mount is the cache there is no folder to fill and nothing to drop; what stays is the mount's business. But
 which file comes next is known all the same, and reading it a few batches early brings it here before training waits.

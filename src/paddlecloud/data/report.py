@@ -6,7 +6,7 @@
     report.checkpoint("/checkpoint/last.pdparams", step=step)
 
 In a pod of a PaddleJob this reaches the job's status (`kubectl get pdj -o wide`, `pdc ps`); anywhere else it does
-nothing. It never raises and never waits: calls only note what is new, a thread of its own sends it, every two seconds
+nothing. It never raises and never waits: calls only note what is new, a separate thread sends it, every two seconds
 at most, and gives up quietly when nobody answers.
 
 Where the job asks for heartbeats (`hangDetection.heartbeatSeconds`) every call counts as one. A program that stops

@@ -226,7 +226,7 @@ def _is_listed(path: Path) -> bool:
 
 
 def _share(place: Path) -> None:
-    """Make the folder a mount of its own, whose mounts and their end reach the views that pods have of it."""
+    """Make the folder a separate mount, whose mounts and their end reach the views that pods have of it."""
     if _is_listed(place):
         return
     try:

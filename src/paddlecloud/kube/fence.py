@@ -1,7 +1,7 @@
 """A fence around writes: who is no longer leader must not change anything, even if it has not noticed yet.
 
 The fence opens for as long as a lease renewal vouches for and closes by itself when that time has passed, so a leader
-that hangs, sleeps or is cut off is stopped by the clock and not by its own good will. Requests already under way when
+that hangs, sleeps or is cut off is stopped by the clock, whatever its own code does. Requests already under way when
 it closes are the reason why a lease must last longer than its fence (`lease.Elector`).
 """
 
@@ -25,7 +25,7 @@ class Fenced(ApiError):
 class Fence:
     """Open or closed, by two clocks: the monotonic one stands still while a machine sleeps, the other may be set back.
 
-    The one that says closed is believed.
+    It is closed if either says so.
     """
 
     def __init__(self, clock: Clock | None = None) -> None:

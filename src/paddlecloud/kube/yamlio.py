@@ -2,7 +2,7 @@
 
 Why not `yaml.safe_load`: it turns `2026-01-01` into a date and `22:22` into 1342, keeps the last of two equal keys
 without a word, dies with the process on deep nesting, and lets ten lines of aliases become gigabytes. This reader walks
-the parser's events with a stack of its own, so depth and expansion are counted while they happen.
+the parser's events with its own stack, so depth and expansion are counted while they happen.
 
 Scalars follow the YAML 1.1 that Kubernetes tools share: true/yes/on are booleans, 0755 is octal, timestamps are text.
 """

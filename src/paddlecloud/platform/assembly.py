@@ -1,6 +1,6 @@
 """The embedded platform put together: control plane, scheduler, kubelet, and the controllers of this project.
 
-Each part has a client of its own under its own account, so that RBAC binds it and the audit log shows who wrote what.
+Each part has its own client under its own account, so that RBAC binds it and the audit log shows who wrote what.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """This project as an image: `paddlecloud/paddlecloud`, a small Python with what the package requires and its sources.
 
 Written as a recipe, from the package that runs: `pdc install` has the embedded platform build it for the pods of the
-chart. The sources are a layer of their own: a changed line costs no new installation.
+chart. The sources are a separate layer: a changed line costs no new installation.
 """
 
 from __future__ import annotations

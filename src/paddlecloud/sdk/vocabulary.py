@@ -1,4 +1,4 @@
-"""Conditions and phases that an object never has: waiting for one is in vain. Pure."""
+"""Conditions and phases that an object never has: waiting for one would never end. Pure."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ async def until(
 
 
 def _state(last: Object | None) -> str:
-    """What is known of an object that was waited for in vain."""
+    """What is known of an object that did not reach the awaited state."""
     if last is None:
         return "does not exist"
     phase, message = (last.get("status") or {}).get("phase"), message_of(last)

@@ -105,7 +105,7 @@ def fetch(url: str, target: Path, token: str = "") -> str:
 
 
 class Budget:
-    """What an archive may become, counted while it is unpacked: what it says of its own size may be a lie."""
+    """What an archive may become, counted while it is unpacked: what it says of its own size may be wrong."""
 
     def __init__(self, archive: Path, folder: Path, *, name: str) -> None:
         self._name = name

@@ -1,4 +1,4 @@
-"""The two platforms that cases run on: an embedded one of their own, and the fixture with the add-on `argo`."""
+"""The two platforms that cases run on: their own embedded one, and the fixture with the add-on `argo`."""
 
 from __future__ import annotations
 

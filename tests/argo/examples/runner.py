@@ -1,4 +1,4 @@
-"""One case on one platform: a namespace of its own, what the case needs, the workflow, and what came of it.
+"""One case on one platform: its own namespace, what the case needs, the workflow, and what came of it.
 
 It ends when the workflow is over, when no pod of it runs and nothing has changed for a while (it waits for somebody to
 resume it, for an image or a volume that is not there), or at the limit. Nothing here knows which platform it is.

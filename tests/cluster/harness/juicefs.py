@@ -1,4 +1,4 @@
-"""JuiceFS for pods: its CSI driver on every node, metadata in an etcd of its own, objects in a folder of the disk."""
+"""JuiceFS for pods: its CSI driver on every node, metadata in its own etcd, objects in a folder of the disk."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@
     node1, 2, …   10.201.0.11…   containerd, kubelet, kube-proxy; pods in 10.244.N.0/24
 
 Built things are kept by content below the cache and outlive the cluster; a running cluster is the folder `run`.
-A second cluster at the same time is one of another lane (`lanes.py`): it has a network of its own, so the same
+A second cluster at the same time is one of another lane (`lanes.py`): it has its own network, so the same
 addresses, and a folder and cgroups of its own; what was built is shared.
 """
 

@@ -1,4 +1,4 @@
-"""A node: containerd, kubelet and kube-proxy on a machine of their own, with the folders they insist on."""
+"""A node: containerd, kubelet and kube-proxy on their own machine, with the folders they insist on."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def environment(server: Target, tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def run(environment: dict[str, str], namespace: str, tmp_path: Path) -> Pdc:
-    """pdc in the test's namespace and in a folder of its own; failures are returned, not raised."""
+    """pdc in the test's namespace and in its own folder; failures are returned, not raised."""
 
     def call(*arguments: str, input: str | None = None, cwd: Path = tmp_path) -> Completed:
         return subprocess.run(

@@ -1,4 +1,4 @@
-"""A cache server as a process of its own, and what a controller says to it."""
+"""A cache server as a separate process, and what a controller says to it."""
 
 from __future__ import annotations
 

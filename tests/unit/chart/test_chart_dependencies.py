@@ -42,7 +42,7 @@ def run(*arguments: str, home: Path) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The chart after `helm dependency build`, in a home of its own."""
+    """The chart after `helm dependency build`, in its own home."""
     home = tmp_path_factory.mktemp("helm")
     archives = home / "archives"
     for each in DECLARED:

@@ -1,4 +1,4 @@
-"""Every CLI test runs `main` in this process against a stub API of its own, with a home directory of its own."""
+"""Every CLI test runs `main` in this process against its own stub API, with its own home directory."""
 
 from __future__ import annotations
 

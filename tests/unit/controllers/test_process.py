@@ -26,7 +26,7 @@ def test_what_ended_it_is_said_in_a_line(
         raise error
 
     monkeypatch.setattr(program, "run", run)
-    for setting in ("garbage.collect_seldom", "logging.basicConfig"):  # of a process of its own, which this is not
+    for setting in ("garbage.collect_seldom", "logging.basicConfig"):  # of its own process, which this is not
         monkeypatch.setattr(f"{program.__name__}.{setting}", lambda **_: None)
     (tmp_path / "config").write_text(KUBECONFIG)
     assert program.main(["paddlejob", "--kubeconfig", str(tmp_path / "config")]) == 1

@@ -119,7 +119,7 @@ def test_a_cache_is_served_to_those_who_have_the_token_and_nothing_else_is(data:
 
 
 class _Impostor(http.server.BaseHTTPRequestHandler):
-    """Holds a rank's address: answers every request with samples of its own, and keeps what it was sent."""
+    """Holds a rank's address: answers every request with its own samples, and keeps what it was sent."""
 
     received: ClassVar[list[str]] = []
 

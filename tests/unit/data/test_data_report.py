@@ -1,4 +1,4 @@
-"""What training programs import: `paddlecloud.data.report` in processes of their own, against a real HTTP server."""
+"""What training programs import: `paddlecloud.data.report` in their own processes, against a real HTTP server."""
 
 from __future__ import annotations
 

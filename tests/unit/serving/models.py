@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 
 def linear(folder: Path, *, factor: float = 2.0, rows: int | str = "batch", columns: int = 3) -> Path:
-    """`y = factor · x`, over rows of `columns` numbers, in a folder of its own."""
+    """`y = factor · x`, over rows of `columns` numbers, in its own folder."""
     weights = numpy_helper.from_array(np.eye(columns, dtype="float32") * factor, "w")
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["x", "w"], ["y"])],

@@ -31,7 +31,7 @@ CONDITIONS = ("Valid", "Bound", "Synced", "RuntimeReady", "Warm", "Ready", "InUs
 MAX_NAME = 44
 """The StatefulSet NAME-runtime has at most 52 characters: Kubernetes adds a hash and makes it a label of its pods."""
 MAX_PARTITIONS = 10_000
-"""Each is a cache server on a node of its own."""
+"""Each is a cache server on its own node."""
 
 
 ADDRESS_FORM = (

@@ -1,6 +1,6 @@
 """The folder in which one sync writes files before they get their names.
 
-Each run has a folder of its own. Two runs may overlap, since a server that is being replaced ends its last one while
+Each run has its own folder. Two runs may overlap, since a server that is being replaced ends its last one while
 the next server begins: with one folder for all, the end of the first would delete the drafts of the second. A run holds
 a lock on its folder, which ends with its process, so that the next run can tell what a killed one left.
 """

@@ -85,7 +85,7 @@ def run_build(session: Session, args: argparse.Namespace) -> int:
 
 
 def _build_file(session: Session, args: argparse.Namespace, data: Path) -> dict[str, Any]:
-    """Built first, from a copy of its own beside the others; it takes its place only when that went well."""
+    """Built first, from a separate copy beside the others; it takes its place only when that went well."""
     recipe, body = recipes.read(args.filename, args.tag)
     name = recipe.names[0]
     if recipe.folder.is_relative_to(recipes.folder_of(data)) and not args.tag:

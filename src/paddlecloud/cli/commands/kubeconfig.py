@@ -1,4 +1,4 @@
-"""`pdc kubeconfig`: the chosen context as a kubeconfig of its own, with the files it points to inside.
+"""`pdc kubeconfig`: the chosen context as a separate kubeconfig, with the files it points to inside.
 
 What is printed can be saved and used anywhere, by kubectl too; it holds credentials, so save it with mode 0600.
 """

@@ -23,7 +23,7 @@ from paddlecloud.sdk.logs import LogOptions, merged
 
 SERVICE = "PaddleService"
 WITHOUT_RANKS = (SERVICE, "Workflow")
-"""Kinds of which every pod counts: one answers as well as another, or each does a step of its own."""
+"""Kinds of which every pod counts: one answers as well as another, or each does its own step."""
 ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
 
 

@@ -1,4 +1,4 @@
-"""`pdc model convert`: a version in another form, made once by a pod and stored as a version of its own.
+"""`pdc model convert`: a version in another form, made once by a pod and stored as a separate version.
 
 The pod has Paddle and no rights: the files are pulled here with the user's, copied into it, converted there, copied
 back and pushed. `serving/conversion.py` is what it runs.

@@ -14,10 +14,11 @@ from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
+from paddlecloud.cli.times import age
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import MODELS, Object
 from paddlecloud.kube.sizes import size
-from paddlecloud.kube.times import human_duration, parse_rfc3339, rfc3339
+from paddlecloud.kube.times import human_duration, rfc3339
 from paddlecloud.modelhub import retention
 from paddlecloud.modelhub.retention import RetentionVerdict
 from paddlecloud.sdk import models
@@ -55,7 +56,7 @@ def ls(session: Session, args: argparse.Namespace) -> int:
         session.print(render(columns, [
             (*([row["namespace"]] if head else []), row["name"], row["versions"], size(row["bytes"]),
              ", ".join(f"{name}={to}" for name, to in sorted(row["aliases"].items())) or "<none>",
-             _age(row["createdAt"]))
+             age(row["createdAt"], time.time()))
             for row in rows]))  # fmt: skip
     return OK
 
@@ -76,7 +77,7 @@ def _versions(session: Session, model: str, fmt: output.Format) -> int:
             obj["spec"]["files"],
             size(int(obj["spec"]["size"])),
             obj["spec"].get("createdBy") or "<unknown>",
-            _age(str(obj["spec"].get("createdAt") or obj["metadata"]["creationTimestamp"])),
+            age(str(obj["spec"].get("createdAt") or obj["metadata"]["creationTimestamp"]), time.time()),
         )
         for obj in found
     ]
@@ -161,10 +162,3 @@ def _print_version(session: Session, obj: Object, pointing: list[str]) -> None:
     for name, value in lines:
         if value:
             session.print(f"{name + ':':<13}{value}")
-
-
-def _age(at: str) -> str:
-    try:
-        return human_duration(time.time() - parse_rfc3339(at))
-    except ValueError:
-        return "<unknown>"

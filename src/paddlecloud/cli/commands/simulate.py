@@ -1,7 +1,7 @@
 """`pdc simulate`: what the scheduler would do, without doing it.
 
   pdc simulate                             one round on the cluster as it is: who would go where, who waits and why
-  pdc simulate --trace jobs.csv            a load on the nodes of the cluster, in a time of its own
+  pdc simulate --trace jobs.csv            a load on the nodes of the cluster, in simulated time
   pdc simulate --trace generator.yaml --nodes 100 --capacity cpu=32,memory=128Gi,pods=250
 
 A CSV has a line for each job: name,arrival,runtime,pods,min,queue,priority,class and any resources (cpu, memory, gpu).

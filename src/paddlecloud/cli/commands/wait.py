@@ -58,7 +58,7 @@ class Goal(NamedTuple):
     absent_ok: bool = False
     """Whether an object that does not exist is worth waiting for (or is the goal)."""
     of_status: bool = False
-    """Whether only the status decides: it is in vain once that is final."""
+    """Whether only the status decides: waiting has no use once that is final."""
     condition: str = ""
     """The type of the condition that is waited for."""
     true: bool = False
@@ -157,7 +157,7 @@ def _unknown_condition(obj: Object, goal: Goal) -> str:
 
 
 def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
-    """A condition or phase that our controllers never write is a mistake, and waiting for it is in vain."""
+    """A condition or phase that our controllers never write is a mistake, and waiting for it would never end."""
     unknown = unknown_word(obj, condition=goal.condition, phase=goal.phase)
     if unknown is None:
         return

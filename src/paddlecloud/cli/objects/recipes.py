@@ -1,6 +1,6 @@
 """Recipes that a user brings in with `pdc image build -f`: copied into the platform's data directory under a name.
 
-A registered recipe is a folder of its own with the `image.yaml`, every file it names, and a mark that folders
+A registered recipe is a folder with the `image.yaml`, every file it names, and a mark that folders
 written there by hand do not have. It appears whole or not at all, and only after its image was built.
 """
 

@@ -60,7 +60,7 @@ def _read(api: Api, place: ObjectRef) -> Object | None:
 
 
 class _Ring(BaseException):
-    """Raised by the alarm; no `except Exception` on the way may take it for a failure of its own."""
+    """Raised by the alarm; no `except Exception` on the way may take it for its own failure."""
 
 
 @contextmanager

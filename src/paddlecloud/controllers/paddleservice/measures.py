@@ -164,7 +164,7 @@ class PodMeasures:
 
 
 def _port(pod: Object) -> int:
-    """Of the container that serves; Knative's own stands beside it under a name of its own."""
+    """Of the container that serves; Knative's own stands beside it under its own name."""
     own = [container for container in pod["spec"]["containers"] if container["name"] != "queue-proxy"]
     ports = own[0].get("ports") if own else None
     return int(ports[0]["containerPort"]) if ports else 8080

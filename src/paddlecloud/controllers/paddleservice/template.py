@@ -36,7 +36,7 @@ MODEL_MOUNT = "/mnt/model"
 
 
 class Site(NamedTuple):
-    """What a cluster has of its own for `model:`."""
+    """What this cluster has for `model:`."""
 
     image: str = SERVING_IMAGE
     """The inference server."""

@@ -2,7 +2,7 @@
 
 Built-in kinds are a table (`builtin/kinds.py`); custom kinds enter and leave while the server runs, one per CRD
 version. The REST layer is driven by this registry alone: no handler knows a kind by name unless Kubernetes gives that
-kind a behaviour of its own.
+kind its own behaviour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an image is on this machine: an environment for processes, not a file system of its own."""
+"""What an image is on this machine: an environment for processes, not a separate file system."""
 
 from __future__ import annotations
 

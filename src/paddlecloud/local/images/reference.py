@@ -6,7 +6,7 @@ A recipe answers for an image if one of its names matches. Rules, the most speci
 2. the same repository, where the recipe's name has no tag: it answers for every tag;
 3. as 1 and 2, but without the registry's host: a recipe for `paddle-operator/demo:v1` answers for every mirror.
 
-A digest (`@sha256:…`) asks for exactly those layers. A recipe makes an environment of its own, so it answers only for a
+A digest (`@sha256:…`) asks for exactly those layers. A recipe makes its own environment, so it answers only for a
 digest that one of its names declares (`a/b@sha256:…`); as in Kubernetes, a tag beside a digest is ignored. `store` also
 honours a digest that is the id of the environment itself.
 """

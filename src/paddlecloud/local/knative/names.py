@@ -32,7 +32,7 @@ DOMAIN = "example.com"
 
 OPENABLE = "localhost"
 """Names below it lead to this machine for browsers and curl. Programs that ask the C library find them only where
-nss-myhostname is installed, which is why a route has a port of its own as well."""
+nss-myhostname is installed, which is why a route has its own port as well."""
 
 CLUSTER_DOMAIN = "svc.cluster.local"
 

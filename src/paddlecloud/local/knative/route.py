@@ -112,7 +112,7 @@ def name_url_of(name: str, namespace: str, port: int) -> str:
 
 
 def _url(label: str, meta: Object, observed: Observed) -> str:
-    """Of the route or a tag of it: at a port of its own, where every program of this machine can call it."""
+    """Of the route or a tag of it: at its own port, where every program of this machine can call it."""
     own = observed.ports.get(f"{meta['namespace']}/{label}")
     return f"http://{GATEWAY_ADDRESS}:{own}" if own else name_url_of(label, meta["namespace"], observed.port or 0)
 

@@ -23,7 +23,7 @@ MOST_PORTS = 50
 
 
 def labels_of(route: Object) -> list[str]:
-    """Of what has a port of its own, the route and its first tags: the first labels of their hosts. Those that are none
+    """Of what has its own port, the route and its first tags: the first labels of their hosts. Those that are none
     are left out."""
     name = route["metadata"]["name"]
     targets = [*_targets(route, "spec"), *_targets(route, "status")]

@@ -16,7 +16,7 @@ CLASSES = ("kpa.autoscaling.knative.dev", "hpa.autoscaling.knative.dev")
 MOST_CONCURRENCY = 1000
 LONGEST_TIMEOUT = 600
 MOST_TARGETS = 1000
-"""Of a route. Each tag has hosts of its own in the tables of all gateways."""
+"""Of a route. Each tag has its own hosts in the tables of all gateways."""
 
 _NUMBERS = {spelling: bounds for name, bounds in NUMBERS.items() for spelling in (name, camel(name))}
 

@@ -16,7 +16,7 @@ from paddlecloud.local.scheduler.controller.watches import Watches
 
 
 class Nodes:
-    """`run` works until cancelled. Each part has a client of its own, so that the audit log shows who wrote what."""
+    """`run` works until cancelled. Each part has its own client, so that the audit log shows who wrote what."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Syncs that overlap, and what a killed one left: each has a folder of its own for files that are not whole yet."""
+"""Syncs that overlap, and what a killed one left: each has its own folder for files that are not whole yet."""
 
 from __future__ import annotations
 

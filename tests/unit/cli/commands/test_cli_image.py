@@ -1,4 +1,4 @@
-"""`pdc image`: real recipes and real builds, with a cache and a data directory of its own."""
+"""`pdc image`: real recipes and real builds, with a cache and its own data directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A control plane in a process of its own, to be killed by tests: `python control_plane.py DATA`.
+"""A control plane in its own process, to be killed by tests: `python control_plane.py DATA`.
 
 Creates the pods it reads from standard input (one JSON object per line); prints `ready` and its port before it begins.
 """

@@ -1,4 +1,4 @@
-"""A whole small machine for tests: the real API server and kubelet in this process, on a directory of their own."""
+"""A whole small machine for tests: the real API server and kubelet in this process, on their own directory."""
 
 from __future__ import annotations
 

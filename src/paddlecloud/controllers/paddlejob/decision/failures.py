@@ -1,4 +1,4 @@
-"""What is done about what went wrong: a time that is over, pods that failed or vanished, ranks that fell silent.
+"""What is done about what went wrong: a time that is over, pods that failed or vanished, ranks that stopped reporting.
 
 Each rule looks at one kind of trouble and returns a plan, or None where there is none of it. What a failure is and how
 it is judged stands elsewhere (`failure`); here is what follows.

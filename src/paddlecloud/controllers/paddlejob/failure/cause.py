@@ -1,7 +1,7 @@
 """Why a pod failed. What the job does about it is decided in `policy`.
 
 A failure has a class that a person understands and a rule can match. Some classes are nobody's fault: a lost node, an
-eviction, a preemption. Those restart the job on a budget of their own, so that a busy cluster cannot use up the
+eviction, a preemption. Those restart the job on their own budget, so that a busy cluster cannot use up the
 restarts meant for the program.
 """
 

@@ -190,7 +190,7 @@ def _tell_places(spec: dict[str, Any], settings: JobSettings, sample_set: Object
 def _pass_on(settings: JobSettings, size: int, sample_set: Object) -> bool:
     """Whether nodes should hand samples over to their next reader: none can hold the set, all of them together can.
 
-    Pods must have addresses of their own: behind a Service, or on the node's network, the port is not theirs.
+    Pods must have their own addresses: behind a Service, or on the node's network, the port is not theirs.
     """
     workers = settings.role("worker")
     shown = ((sample_set.get("status") or {}).get("cacheStatus") or {}).get("totalSize")

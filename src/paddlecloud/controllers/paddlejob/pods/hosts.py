@@ -32,7 +32,7 @@ def wanted(settings: JobSettings) -> bool:
 
 
 def _reads(container: Mapping[str, Any]) -> bool:
-    """Not where gloo has its interface set, where the template has a file of its own, or where accelerators talk."""
+    """Not where gloo has its interface set, where the template has its own file, or where accelerators talk."""
     chosen = any(entry.get("name") == "GLOO_SOCKET_IFNAME" for entry in container.get("env") or ())
     mounted = any(mount.get("mountPath") == PATH for mount in container.get("volumeMounts") or ())
     return not (chosen or mounted or env.wants_accelerator(container))

@@ -1,7 +1,7 @@
 """The objects a PaddleJob is made of, as pure functions of what was asked for.
 
 Pods, the ConfigMap with the addresses of all of them, and the headless Service of `intranet: Service`. The gang's
-PodGroup has a file of its own (`gang`), and so has the data volume (`data`).
+PodGroup has its own file (`gang`), and so has the data volume (`data`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which twenty ports a job uses.
 
-A pod with a network of its own always gets the same block, as in paddle-operator. Where pods share the ports of their
-node (`intranet: Host`) two jobs must not meet: each gets a block of its own below the ephemeral range and below
+A pod with its own network always gets the same block, as in paddle-operator. Where pods share the ports of their
+node (`intranet: Host`) two jobs must not meet: each gets its own block below the ephemeral range and below
 Kubernetes' node ports. The block is chosen from the job's uid, so it needs no store: it is written into the job's
 status and read back from there.
 """

@@ -1,9 +1,9 @@
 """The SampleSet controller's judgement. `decide(set, observed, now, options)` is pure and gives every action.
 
 A set lives through the phases of the manual: "" (its volume is bound), Bound (its cache servers start), Mount,
-Syncing (the data is imported) or SyncFailed, PartialReady (nodes are labelled), Ready. Each pass first sees to it that
-every object the phase needs exists, then lets the phase's own rule say which phase comes next. Whatever is remembered
-stands in the status, so that any pass can follow any crash.
+Syncing (the data is imported) or SyncFailed, PartialReady (nodes are labelled), Ready. Each pass first creates what
+the phase needs and does not exist; then the phase's rule decides which phase comes next. What later passes need is in
+the status, so that any pass can follow any crash.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ def leave(draft: SampleSetDraft) -> None:
         draft.requeue_after(AGAIN)
         return
     if ours or observed.volume is not None:
-        # A claim that goes before its volume is what Kubernetes expects; both have finalizers that see to the rest.
+        # Kubernetes deletes claims before their volumes; the finalizers of both keep that order.
         doomed = [obj for obj in (*ours, observed.volume) if obj is not None and not _is_going(obj)]
         draft.plan.delete.extend(_delete(obj) for obj in doomed)
         held = f": {_listed(observed.holders)} must be deleted first" if observed.holders else ""

@@ -1,7 +1,7 @@
 """The objects a SampleSet is made of, as pure functions of what was asked for.
 
 A volume and its claim, a Secret with the cache servers' token and certificate, a headless Service, and a StatefulSet
-with one cache server per partition, each on a node of its own.
+with one cache server per partition, each on its own node.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def build_template(case: SampleSetCase) -> Object:
     """One cache server. It reads the data through the set's own claim and keeps its cache on its node."""
     settings = case.settings
     name = settings.name
-    # Virtual nodes share one machine, so the local engine gives each a folder of its own.
+    # Virtual nodes share one machine, so the local engine gives each its own folder.
     apart = {"subPathExpr": "$(NODE_NAME)"} if case.driver == "local" else {}
     volumes: list[Object] = []
     mounts: list[Object] = []
@@ -231,7 +231,7 @@ def _container_security(case: SampleSetCase) -> Object:
 
 
 def _has_own_files(case: SampleSetCase) -> bool:
-    """Whether pods have a file system of their own; on one machine they see the machine's."""
+    """Whether pods have their own file system; on one machine they see the machine's."""
     return case.options.sources is None
 
 

@@ -14,7 +14,7 @@ from paddlecloud.kube.resource import NODES, STATEFULSETS, Object
 
 
 def complete(case: SampleSetCase) -> bool:
-    """Every partition has a ready server on a node of its own, and no server is left over."""
+    """Every partition has a ready server on its own node, and no server is left over."""
     partitions = case.settings.partitions
     ready = {
         server.ordinal: server.node for server in case.observed.cache_servers if server.ready and not server.leaving

@@ -1,7 +1,7 @@
 """Who did what, when, and how it ended: one JSON line per request, in the form of Kubernetes' audit events.
 
 Only metadata is written: never a body, never a header but the user agent, never a query (it may hold a token). The
-request path pays for appending to a list; a thread of its own encodes and writes. When the disk cannot keep up or is
+request path pays for appending to a list; a separate thread encodes and writes. When the disk cannot keep up or is
 full, entries are dropped and counted: the log must never stop the server. A crash loses at most the last moments.
 """
 
@@ -173,7 +173,7 @@ class AuditLog:
 _encode = msgspec.json.Encoder().encode
 
 _SERVER_ID = str(uuid.uuid4())[:-12]
-_numbers = itertools.count(1)  # with the id of the server in front, each entry has a uuid of its own
+_numbers = itertools.count(1)  # with the id of the server in front, each entry has its own uuid
 
 
 def event(entry: Entry) -> Object:

@@ -1,4 +1,4 @@
-"""Service addresses: every ClusterIP service gets a loopback address of its own, which the proxy listens on."""
+"""Service addresses: every ClusterIP service gets its own loopback address, which the proxy listens on."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Deletion follows Kubernetes: the namespace turns Terminating and keeps the finalizer `kubernetes` in its spec until it
 is empty. Pods go first, so that nothing they run with (volumes, secrets, policies) is gone before them; objects with
-finalizers or a grace period of their own may take their time.
+finalizers or their own grace period may take their time.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A transport that stays in the process: same authorisation, same audit, no socket.
 
-Controllers that run beside the API server use it under an identity of their own, so RBAC binds them exactly as it
+Controllers that run beside the API server use it under their own identity, so RBAC binds them exactly as it
 would bind their pods on a cluster.
 """
 

@@ -226,7 +226,7 @@ def _packed(raw: Any) -> list[int]:
     return values
 
 
-# --- types with a JSON form of their own ------------------------------------------------------------------------------
+# --- types with their own JSON form ------------------------------------------------------------------------------
 
 
 def _text(data: memoryview | bytes) -> str:

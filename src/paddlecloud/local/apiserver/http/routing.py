@@ -37,7 +37,7 @@ def find_kind(registry: Registry, info: RequestInfo) -> KindInfo:
 
 
 def check_subresource(info: RequestInfo, kind: KindInfo) -> None:
-    """Refuse those that the kind does not have; for ones without a handler of their own, which are served as well."""
+    """Refuse those that the kind does not have; for ones without their own handler, which are served as well."""
     if info.subresource and info.subresource not in kind.subresources:
         raise no_route()
 
@@ -61,7 +61,7 @@ def check_method(method: str, info: RequestInfo) -> None:
 
 
 def check_verb(info: RequestInfo, kind: KindInfo) -> None:
-    """Refuse what a kind of stored objects does not offer. Subresources with a handler of their own are not asked."""
+    """Refuse what a kind of stored objects does not offer. Subresources with their own handler are not asked."""
     if info.subresource and info.subresource not in SUBRESOURCE_VERBS:
         raise errors.MethodNotAllowed(f"{info.resource}/{info.subresource} is not served by this platform")
     if info.subresource:

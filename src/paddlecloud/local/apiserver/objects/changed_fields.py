@@ -1,6 +1,6 @@
 """Which fields an object has, and which changed between two objects, as sets of paths (`fieldset.py`).
 
-What is one field and what has fields of its own is read from the schema (`schema.node.Node`): lists are atomic, sets or
+What is one field and what has its own fields is read from the schema (`schema.node.Node`): lists are atomic, sets or
 keyed, maps granular or atomic. Where the schema is silent, lists are atomic and maps granular.
 """
 

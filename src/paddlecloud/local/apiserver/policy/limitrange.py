@@ -53,7 +53,7 @@ def apply_defaults(ranges: Iterable[Object], pod: Object) -> None:
 
 
 def _fill(own: Object, part: str, defaults: dict[str, Any], but_not: Iterable[str] = ()) -> list[str]:
-    """A container with a limit of its own requests as much, so no default request applies to it."""
+    """A container with its own limit requests as much, so no default request applies to it."""
     have = own.get(part) or {}
     added = sorted(name for name in defaults if name not in have and name not in but_not)
     if added:

@@ -1,6 +1,6 @@
 """A gateway process: listens beside its siblings on their ports, follows the control plane, reports what it carried.
 
-It lives in a session of its own and outlives the control plane: without it, requests go on along the last known routes
+It lives in its own session and outlives the control plane: without it, requests go on along the last known routes
 while the process looks for the next one. It ends on SIGTERM, after draining, or when none has come for a while.
 """
 

@@ -1,6 +1,6 @@
 """Where requests go: ports, hosts and paths to revisions by weight, as the control plane last said.
 
-A route has a port of its own, where no Host is needed; on the port that all routes share it is found by Host or path.
+A route has its own port, where no Host is needed; on the port that all routes share it is found by Host or path.
 
 A route's shares are given out in a sequence that keeps to them exactly in the long run and nearly so in the short: of
 any hundred requests at 50 %, 49 to 51 go either way.

@@ -29,7 +29,7 @@ BUFFER = 64 * 1024
 HEAD_TIMEOUT = 30
 CONNECT_TIMEOUT = 5
 LONGEST_REASON = 1000
-"""Characters, of four bytes at most: Envoy takes 4096 bytes for a body of its own."""
+"""Characters, of four bytes at most: Envoy takes 4096 bytes for a body that it makes itself."""
 PLENTY = 1_000_000
 """More than Envoy will ever see: limits of its own that are not wanted here."""
 
@@ -105,7 +105,7 @@ def pictured(entries: Entries, *, folder: str, number: Callable[[str], int]) -> 
     """The hosts that lead to at least one revision that uses HTTP/2, and all revisions that they lead to; the same
     by the ports that single routes have, where only hosts that name this machine are answered (`LOCAL`).
 
-    `number` gives a revision a number of its own, for the names of its files.
+    `number` gives a revision its own number, for the names of its files.
     """
     revisions = {name.removeprefix(REVISION): value for name, value in entries.items() if name.startswith(REVISION)}
     hosts: dict[str, Mapping[str, int]] = {}

@@ -1,4 +1,4 @@
-"""An Envoy process that reads its configuration from files of ours, and is asked over a socket of its own.
+"""An Envoy process that reads its configuration from files of ours, and is asked over its own socket.
 
 A change is written in the order in which it is safe: first the pods and clusters that routes will name; when Envoy has
 taken those, the routes; when it has taken these, listeners that lead to them, and clusters that no route names any more

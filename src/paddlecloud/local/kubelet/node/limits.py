@@ -158,7 +158,7 @@ def fix_for(trees: list[Hierarchy], *, root: bool | None = None, systemd: str = 
 
 
 class PodCgroups:
-    """The part of the given place that one platform uses: a directory of its own for each of its pods."""
+    """The part of the given place that one platform uses: a directory for each of its pods."""
 
     def __init__(self, found: Enforcement, *, data: str) -> None:
         self.enforcement = found

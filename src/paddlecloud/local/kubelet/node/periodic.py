@@ -1,4 +1,4 @@
-"""What changes by time alone: pods are forgotten, tokens grow old, disks fill, processes breed."""
+"""Checks that no event starts: leftovers of deleted pods, tokens that expire, full disks, too many processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pods that breed processes, found where no cgroup holds them to a number.
+"""Pods that start too many processes, found where no cgroup holds them to a number.
 
 Counting every pod's processes all the time would cost more than it is worth. The kernel keeps one number for the whole
 machine; only when that has grown a good deal are the pods looked at one by one.

@@ -98,7 +98,7 @@ class Observed:
     pod_ip: str = ""
     host_ip: str = ""
     blocked: Mapping[str, Waiting] = field(default_factory=dict)
-    """Containers that cannot start for a reason of their own: image, configuration, volumes."""
+    """Containers that cannot start because of their image, configuration or volumes."""
     started: Mapping[str, bool] = field(default_factory=dict)
     """Result of the startup probe; a container without one counts as started when it runs."""
     ready: Mapping[str, bool] = field(default_factory=dict)

@@ -81,7 +81,7 @@ class NodeServices:
     cgroups: PodCgroups
     archive: LogArchive
     own_node: str = ""
-    """The node that is this machine; others share it, and have addresses of their own."""
+    """The node that is this machine; others share it, and have their own addresses."""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     service_env: Callable[[Object], Mapping[str, str]] = lambda pod: {}
     pids_limit: int = PIDS_LIMIT

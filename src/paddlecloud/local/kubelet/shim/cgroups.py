@@ -1,7 +1,7 @@
-"""Limits that the kernel holds a container to: a cgroup of its own, below one that was given to the platform.
+"""Limits that the kernel holds a container to: its own cgroup, below one that was given to the platform.
 
 A `CgroupPath` names one directory per controller. In version 2 they are all the same directory; in version 1 every
-controller has a tree of its own. Nothing here looks for a place (`limits` does) and nothing here touches a directory
+controller has its own tree. Nothing here looks for a place (`limits` does) and nothing here touches a directory
 that it did not make. Standard library only: the shim imports this.
 """
 
@@ -87,7 +87,7 @@ def make(place: CgroupPath, limits: Limits) -> None:
 
 
 def open_to_children(place: CgroupPath) -> None:
-    """Let directories below have limits of their own; version 1 needs no leave for that."""
+    """Let directories below have their own limits; version 1 needs no permission for that."""
     if place.version == 2:
         for path in place.paths:
             _write(os.path.join(path, "cgroup.subtree_control"), " ".join(f"+{name}" for name in place.dirs))

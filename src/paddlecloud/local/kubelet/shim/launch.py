@@ -157,7 +157,7 @@ def _take_limits(sandbox: Sandbox, cgroup: CgroupPath | None, pids_limit: int) -
 
 
 def _limit_processes(count: int) -> None:
-    """A pod in a user namespace of its own can be held to a number of processes without any cgroup."""
+    """A pod in its own user namespace can be held to a number of processes without any cgroup."""
     import resource
 
     kernel = tuple(int(part) for part in os.uname().release.split(".")[:2])

@@ -69,7 +69,7 @@ class LogFile:
 
 
 def _gap(lost: int) -> bytes:
-    """A line of its own, whatever the disk left of the one before."""
+    """A new line, whatever the disk left of the one before."""
     return b"\n" + format_chunk(b"stderr", b"[%d bytes of output are missing: the disk was full]\n" % lost, time.time())
 
 

@@ -157,7 +157,7 @@ def _record_reads(kind: Any) -> None:
 
 
 def out_of_the_way(fd: int) -> int:
-    """A copy with a high number: what modules open gets the low ones, as in a program of its own."""
+    """A copy with a high number: what modules open gets the low ones, as in a separate program."""
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200)
 
 

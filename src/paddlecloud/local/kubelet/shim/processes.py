@@ -78,7 +78,7 @@ def send(pid: int, number: int) -> bool:
 def kill_all(find: Callable[[], Iterable[int]], *, rounds: int = 50) -> int:
     """SIGKILL everything `find` yields until a round finds nothing new; returns how many were hit.
 
-    Processes are stopped before they are killed, so that a fork bomb cannot breed faster than it is counted.
+    Processes are stopped before they are killed, so that a fork bomb cannot fork faster than it is counted.
     """
     hit: set[int] = set()
     for _ in range(rounds):

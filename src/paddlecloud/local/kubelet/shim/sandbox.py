@@ -1,11 +1,11 @@
 """What a pod's processes see of the machine: its own mounts, /etc/hosts and host name.
 
 Two steps. `enter_pod` runs once in the shim and takes the namespaces that all containers of a pod share; `build_root`
-runs in each container's process just before its program and gives it a root of its own: a *skeleton* on tmpfs in
+runs in each container's process just before its program and gives it its own root: a *skeleton* on tmpfs in
 which every entry of the host's root is bind-mounted, and only the directories on the way to a mount point that the
 host lacks are re-created. That takes about two milliseconds, no privileges and no overlay file system.
 
-Pods are host processes, not a security boundary: /proc, the network and every path without a mount of its own are
+Pods are host processes, not a security boundary: /proc, the network and every path without its own mount are
 the host's. Standard library only: the shim imports this.
 """
 

@@ -2,7 +2,7 @@
 
 What the container prints is read from its log, from now on; what the client types goes straight into the pipe or the
 terminal that the container has for input, if it asked for one (`stdin: true`). Leaving ends nothing, except the input
-of a container that wants only one (`stdinOnce`): the shim sees to that.
+of a container that wants only one (`stdinOnce`): the shim ends that one.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class _Search:
                 return None
             self._attempt.put(pod, node, unit.queue)
         if not self._victims:
-            return None  # it fits after all: the round will see to it
+            return None  # it fits after all: the round will place it
         self._spare()
         evictions = [
             Eviction(pod, node, unit.key, self._gone[pod.uid]) for victims in self._victims for pod, node in victims

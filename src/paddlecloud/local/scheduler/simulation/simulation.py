@@ -1,4 +1,4 @@
-"""The scheduler on a load, in a time of its own: the same state, the same decisions, no cluster and no waiting.
+"""The scheduler on a load, in simulated time: the same state, the same decisions, no cluster and no waiting.
 
 Time jumps from event to event (a job arrives, a job ends) and a round is decided at each. A pod that is evicted goes
 back into the queue and starts over, as a job without checkpoints does.

@@ -1,6 +1,6 @@
 """Where the artifacts of a pod come from and go to, as orders for its executor. Pure.
 
-As Argo: an output without a location of its own goes to the archive location of its template (`repositories.py`), by
+As Argo: an output without its own location goes to the archive location of its template (`repositories.py`), by
 default the built-in repository under `WORKFLOW/POD/NAME.tgz`; one with an `s3.key` alone goes there under that key; one
 that names an endpoint and a bucket goes to that bucket.
 """

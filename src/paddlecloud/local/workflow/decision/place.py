@@ -54,7 +54,7 @@ class Execution:
 
 
 def shown_as(template: Template) -> str | None:
-    """The name that a template gives its node, in an annotation of its own."""
+    """The name that a template gives its node, in its own annotation."""
     wanted = (template.get("annotations") or {}).get(_DISPLAY_NAME)
     if wanted and not _DISPLAYED.fullmatch(str(wanted)):
         raise TemplateError(f"displayName must match the regex {_DISPLAYED.pattern}")

@@ -95,7 +95,7 @@ def _add(archive: tarfile.TarFile, source: str, name: str) -> None:
         else:
             archive.addfile(info)
         _forget_members(archive)
-        archive.inodes.clear()  # type: ignore[attr-defined]  # a second link to a file is packed as a file of its own
+        archive.inodes.clear()  # type: ignore[attr-defined]  # a second link to a file is packed as a separate file
 
 
 def _forget_members(archive: Any) -> None:
@@ -256,7 +256,7 @@ def _unpack_tar(archive: str, folder: str, budget: _Budget) -> None:
 
 
 def _copy_linked(source: str, place: str, item: tarfile.TarInfo, budget: _Budget) -> None:
-    """A hard link becomes a file of its own, and is counted as one."""
+    """A hard link becomes a separate file, and is counted as one."""
     if not stat.S_ISREG(os.lstat(source).st_mode):
         raise ExecutorError(f"its hard link {item.name[:60]!r} leads to no file")
     with open(source, "rb") as content, open(place, "xb") as file:

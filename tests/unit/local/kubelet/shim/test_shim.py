@@ -210,7 +210,7 @@ async def test_the_zygote_starts_without_the_platforms_imports() -> None:
 
 
 async def test_a_crowd_of_processes_ends_with_its_container_and_leaves_no_zombies(shims: ShimHarness) -> None:
-    """Each forks in a session of its own; the shim stops them before it kills, so none escapes by forking."""
+    """Each forks in its own session; the shim stops them before it kills, so none escapes by forking."""
     root = shims.pod_dir()
     runtime = await shims.spawn(root)
     breed = "for i in $(seq 60); do setsid sh -c 'sleep 600 & sleep 600' & done; echo bred; sleep 600"

@@ -1,4 +1,4 @@
-"""A program started by a fork from a warm parent cannot tell that from a start of its own."""
+"""A program started by a fork from a warm parent cannot tell that from its own start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loads and the scheduler run on them in a time of its own."""
+"""Loads and the scheduler run on them in its own time."""
 
 from __future__ import annotations
 
