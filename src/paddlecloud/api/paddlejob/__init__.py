@@ -9,7 +9,7 @@ from typing import Any
 
 from paddlecloud.api.paddlejob.declaration import DECLARATION
 from paddlecloud.api.paddlejob.roles import ROLES
-from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise, unknown_words
+from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise, unknown_values
 from paddlecloud.api.paddlejob.spec import PaddleJob, PaddleJobSpec, RoleSpec
 from paddlecloud.api.paddlejob.status import PHASES, PaddleJobStatus, RoleStatus, phase_of
 from paddlecloud.api.paddlejob.validation import validate
@@ -32,7 +32,7 @@ __all__ = [
     "mode_of",
     "normalise",
     "phase_of",
-    "unknown_words",
+    "unknown_values",
     "validate",
 ]
 

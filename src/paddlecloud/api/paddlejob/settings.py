@@ -191,22 +191,22 @@ def _replicas(role: RoleSpec) -> int:
     return 1 if role.replicas is None else max(0, role.replicas)
 
 
-class UnknownWord(NamedTuple):
+class UnknownValue(NamedTuple):
     field: str
     written: str
     read_as: str
     known: tuple[str, ...]
 
 
-def unknown_words(job: PaddleJob) -> list[UnknownWord]:
-    """Free strings of the spec that mean nothing, and what the controller takes them for."""
+def unknown_values(job: PaddleJob) -> list[UnknownValue]:
+    """Free strings of the spec that are not known, and the value that the controller uses instead."""
     spec = job.spec or PaddleJobSpec()
     tables: tuple[tuple[str, str, str, Mapping[str, str]], ...] = (
         ("cleanPodPolicy", _written_policy(spec, spec.run_policy or RunPolicy()), "Never", CLEAN_POD_POLICIES),
         ("intranet", spec.intranet or "", "PodIP", INTRANETS),
     )
     return [
-        UnknownWord(field, written, read_as, tuple(dict.fromkeys(table.values())))
+        UnknownValue(field, written, read_as, tuple(dict.fromkeys(table.values())))
         for field, written, read_as, table in tables
         if written.strip().lower() not in table
     ]

@@ -54,7 +54,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
             failures.append(failure)
             continue
         done.append(applied)
-        _warn_of_unknown_words(session, applied)
+        _warn_of_unknown_values(session, applied)
         if not fmt.name:
             session.print(f"{applied.place.display} {applied.action}{' (server dry run)' if dry_run else ''}")
     if fmt.name:
@@ -72,15 +72,15 @@ def run(session: Session, args: argparse.Namespace) -> int:
     return OK
 
 
-def _warn_of_unknown_words(session: Session, applied: Applied) -> None:
-    """Fields that published YAML misspells are free text in the CRD: what is not understood is read as the default."""
+def _warn_of_unknown_values(session: Session, applied: Applied) -> None:
+    """Fields that published YAML misspells are free text in the CRD: what is not known is read as the default."""
     if applied.place.resource.full_name != PADDLEJOBS.full_name:
         return
-    from paddlecloud.api.paddlejob import decode, unknown_words
+    from paddlecloud.api.paddlejob import decode, unknown_values
 
-    for word in unknown_words(decode(applied.after)):
-        advice = question(word.written, word.known) or f"write {', '.join(word.known)}"
-        session.warn(f'{word.field} "{word.written}" is unknown and read as {word.read_as}; {advice}')
+    for value in unknown_values(decode(applied.after)):
+        advice = question(value.written, value.known) or f"write {', '.join(value.known)}"
+        session.warn(f'{value.field} "{value.written}" is unknown and read as {value.read_as}; {advice}')
 
 
 def _note_unused_changes(session: Session, done: list[Applied]) -> list[Applied]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod.env import Facts, field_value, resource_value
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 from paddlecloud.local.volumes.errors import VolumeError
 
 DEFAULT_MODE = 0o644
@@ -115,7 +115,7 @@ def downward_payload(items: list[Object], pod: Object, facts: Facts, *, mode: in
                 text = field_value(pod, ref["fieldPath"], facts)
             else:
                 text = resource_value(pod, {}, item["resourceFieldRef"], facts)
-        except ConfigError as error:
+        except ContainerConfigError as error:
             raise VolumeError(str(error)) from error
         payload[safe_path(item["path"])] = File(room.take(text.encode()), int(item.get("mode") or mode))
     return payload

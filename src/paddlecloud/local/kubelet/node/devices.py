@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from paddlecloud.kube.quantity import whole
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 
 RESOURCE = "nvidia.com/gpu"
 _LIBRARY = "libnvidia-ml.so.1"
@@ -73,7 +73,7 @@ class Devices:
         self._declaring.add(node)
 
     def allocate(self, uid: str, container: Object, *, node: str) -> tuple[str, ...]:
-        """The container's GPUs, the same ones at every restart. Raises `ConfigError` when too few are free.
+        """The container's GPUs, the same ones at every restart. Raises `ContainerConfigError` when too few are free.
 
         None at all on a machine that has none, whatever its node declared.
         """
@@ -86,7 +86,7 @@ class Devices:
         busy = {gpu for holders in self._held.values() for held in holders.values() for gpu in held}
         free = [gpu for gpu in self._gpus if gpu not in busy]
         if count > len(free):
-            raise ConfigError(f"{count} GPUs wanted, {len(free)} of {len(self._gpus)} free on this machine")
+            raise ContainerConfigError(f"{count} GPUs wanted, {len(free)} of {len(self._gpus)} free on this machine")
         pod[name] = tuple(free[:count])
         return pod[name]
 

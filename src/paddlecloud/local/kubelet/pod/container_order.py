@@ -14,7 +14,7 @@ from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.environment import Environment
 from paddlecloud.local.kubelet.pod import exec_limits
 from paddlecloud.local.kubelet.pod.env import expand, expand_all
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.shim import processes
@@ -53,7 +53,9 @@ def argv_of(container: Object, image: Environment, env: Mapping[str, str], room:
     args = expand_all(container.get("args") or (), env, what="args", room=room)
     argv = (*command, *args) if command else (*image.entrypoint, *(args or image.cmd))
     if not argv:
-        raise ConfigError(f"no command specified: image {container.get('image')} has none, so the container needs one")
+        raise ContainerConfigError(
+            f"no command specified: image {container.get('image')} has none, so the container needs one"
+        )
     return argv
 
 
@@ -110,7 +112,7 @@ def _identity(security: Object, image: Environment) -> tuple[int | None, int | N
         uid = int(user) if user.isdigit() else None
         gid = int(group) if gid is None and group.isdigit() else gid
     if security.get("runAsNonRoot") and not uid:
-        raise ConfigError("container has runAsNonRoot and image will run as root: set runAsUser")
+        raise ContainerConfigError("container has runAsNonRoot and image will run as root: set runAsUser")
     if uid is not None and gid is None:
         gid = 0
     return uid, gid
@@ -157,7 +159,7 @@ def _volume_mounts(container: Object, volumes: Mapping[str, Volume], env: Mappin
     for mount in container.get("volumeMounts") or ():
         volume = volumes.get(mount["name"])
         if volume is None:
-            raise ConfigError(f"volumeMounts name {mount['name']!r}, which is no volume of the pod")
+            raise ContainerConfigError(f"volumeMounts name {mount['name']!r}, which is no volume of the pod")
         source = volume.path
         sub = mount.get("subPath")
         if expression := mount.get("subPathExpr"):
@@ -178,7 +180,7 @@ def _volume_mounts(container: Object, volumes: Mapping[str, Volume], env: Mappin
 def _inside(folder: str, relative: str) -> str:
     """A path within the volume; one that climbs out of it is refused."""
     if os.path.isabs(relative) or ".." in relative.split("/"):
-        raise ConfigError(f"subPath {relative!r} must be a relative path without '..'")
+        raise ContainerConfigError(f"subPath {relative!r} must be a relative path without '..'")
     return os.path.join(folder, relative)
 
 

@@ -1,8 +1,8 @@
 """The environment of a container: values, references, `envFrom`, and `$(VAR)` in values, command and arguments.
 
-Pure but for the two lookups it is given. A reference that cannot be followed raises `ConfigError` with the text the
-kubelet of Kubernetes gives: it becomes the message of CreateContainerConfigError, and the pod tries again when the
-object arrives.
+Pure but for the two lookups it is given. A reference that cannot be followed raises `ContainerConfigError` with the
+text that the kubelet of Kubernetes gives: it becomes the message of CreateContainerConfigError, and the pod is retried
+when the object exists.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from paddlecloud.kube import quantity
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod import exec_limits
-from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError, MissingObject
 from paddlecloud.local.kubelet.pod.exec_limits import Room
 
 Lookup = Callable[[str], Object | None]
@@ -103,7 +103,7 @@ def _from_reference(
         return _key(ref, configmap(ref["name"]), "configmap", lambda obj, key: (obj.get("data") or {}).get(key))
     if ref := source.get("secretKeyRef"):
         return _key(ref, secret(ref["name"]), "secret", _secret_key)
-    raise ConfigError(f"a value from {', '.join(source)} is not served by this platform")
+    raise ContainerConfigError(f"a value from {', '.join(source)} is not served by this platform")
 
 
 def _secret_key(obj: Object, key: str) -> str | None:
@@ -154,7 +154,7 @@ def field_value(pod: Object, path: str, facts: Facts) -> str:
         "status.hostIPs": lambda: facts.host_ip,
     }
     if path not in simple:
-        raise ConfigError(f"fieldPath {path} is not supported")
+        raise ContainerConfigError(f"fieldPath {path} is not supported")
     return str(simple[path]())
 
 
@@ -173,7 +173,7 @@ def resource_value(pod: Object, container: Object, ref: Object, facts: Facts) ->
         container = next((c for c in everyone if c["name"] == other), container)
     side, _, name = str(ref["resource"]).partition(".")
     if side not in ("limits", "requests") or not name:
-        raise ConfigError(f"resource {ref['resource']} is not supported")
+        raise ContainerConfigError(f"resource {ref['resource']} is not supported")
     resources = container.get("resources") or {}
     value = (resources.get(side) or {}).get(name)
     if value is None:
@@ -189,7 +189,7 @@ _REFERENCE = re.compile(r"\$(\$|\(([^()]*)\))")
 def expand(text: str, env: Mapping[str, str], *, what: str = "a text", limit: int = exec_limits.ONE) -> str:
     """`$(NAME)` becomes the value, `$$` a dollar sign, an unknown name stays as it is written.
 
-    Raises `ConfigError` as soon as the result is longer than `limit`; `what` is what the message calls it.
+    Raises `ContainerConfigError` as soon as the result is longer than `limit`; `what` is what the message calls it.
     """
     left = limit
 

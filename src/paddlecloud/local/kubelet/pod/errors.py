@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-class ConfigError(Exception):
+class ContainerConfigError(Exception):
     """What the container refers to is missing or wrong."""
 
 
-class MissingObject(ConfigError):
+class MissingObject(ContainerConfigError):
     """A ConfigMap or Secret, or a key of one, is not there yet: only a change of one can help."""

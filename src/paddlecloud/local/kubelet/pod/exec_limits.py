@@ -6,7 +6,7 @@ thousand times. What no program could be started with is refused before it is co
 
 from __future__ import annotations
 
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 
 ONE = 128 * 1024
 """Bytes of one argument, or of `NAME=value`, with the zero byte at its end (MAX_ARG_STRLEN)."""
@@ -24,7 +24,7 @@ def encoded(text: str) -> bytes:
 
 
 class Room:
-    """What is left for one program. Raises `ConfigError` when something does not fit.
+    """What is left for one program. Raises `ContainerConfigError` when something does not fit.
 
     A variable that is set again later counts each time: each had to be computed.
     """
@@ -39,15 +39,15 @@ class Room:
             raise too_long(what)
         self._left -= size
         if self._left < 0:
-            raise ConfigError(
+            raise ContainerConfigError(
                 f"arguments and environment variables are longer than {ALL // 1024} KiB together at {what}, more than "
                 "a program can be started with: mount what is large as a volume"
             )
         return text
 
 
-def too_long(what: str, limit: int = ONE) -> ConfigError:
-    return ConfigError(
+def too_long(what: str, limit: int = ONE) -> ContainerConfigError:
+    return ContainerConfigError(
         f"{what} is longer than {limit // 1024} KiB with all its $(VAR) references replaced, more than a program can "
         "be started with: shorten it, or mount what is large as a volume"
     )

@@ -81,7 +81,7 @@ class PodFiles:
     async def container(self, pod: Object, container: Object, start: Start, image: Environment) -> wire.ContainerSpec:
         """Everything on disk that this run needs, and the order for the shim.
 
-        Raises `ConfigError` for a missing reference and `VolumeError` for a volume that is not there yet.
+        Raises `ContainerConfigError` for a missing reference and `VolumeError` for a volume that is not there yet.
         """
         if self._prepared is None:
             self._prepared = await self._machine.volumes.prepare(pod, self.paths.volumes, pod_ip=self.ip)

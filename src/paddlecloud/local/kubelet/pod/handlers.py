@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.kubelet.pod import grpc_health
 from paddlecloud.local.kubelet.pod.env import expand_all
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 from paddlecloud.local.kubelet.pod.exec_limits import Room
 from paddlecloud.local.kubelet.pod.runtime import ShimError
 from paddlecloud.local.kubelet.streams.execs import run_exec
@@ -47,7 +47,7 @@ async def ask(handler: Object, target: HandlerTarget, *, timeout: float) -> Resu
                 return await asyncio.wait_for(function(handler[kind] or {}, target, timeout), timeout)
             except asyncio.TimeoutError:
                 return Result(False, f"{kind}: timed out after {timeout:g}s")
-            except (OSError, ShimError, ConfigError, ValueError, asyncio.IncompleteReadError) as error:
+            except (OSError, ShimError, ContainerConfigError, ValueError, asyncio.IncompleteReadError) as error:
                 return Result(False, f"{kind}: {error}")
     return Result(False, f"{', '.join(handler) or 'an empty handler'} is not served by this platform")
 

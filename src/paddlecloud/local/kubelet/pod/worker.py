@@ -19,7 +19,7 @@ from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
 from paddlecloud.local.images import stand_in
 from paddlecloud.local.images.errors import ImageUnavailable
 from paddlecloud.local.kubelet.pod.container_events import Steps
-from paddlecloud.local.kubelet.pod.errors import ConfigError, MissingObject
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError, MissingObject
 from paddlecloud.local.kubelet.pod.files import PodFiles
 from paddlecloud.local.kubelet.pod.handlers import HandlerTarget
 from paddlecloud.local.kubelet.pod.hooks import Hooks
@@ -273,7 +273,7 @@ class PodWorker:
         now = self._machine.clock.now()
         try:
             spec = await self._files.container(self.pod, container, start, image)
-        except ConfigError as error:
+        except ContainerConfigError as error:
             if isinstance(error, MissingObject):
                 self._lacked[start.name] = edition
             self._obstacles.note(start.name, self._lacks(str(error)), now=now)

@@ -13,7 +13,7 @@ import pytest
 
 from harness import need
 from paddlecloud.local.kubelet.node.devices import Devices
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 
 NODE = "machine"
 
@@ -28,7 +28,7 @@ def test_gpus_are_given_once_kept_over_restarts_and_given_back() -> None:
     assert first == ("a", "b")
     assert devices.allocate("pod-1", container(2), node=NODE) == first
     assert devices.allocate("pod-2", container(1), node=NODE) == ("c",)
-    with pytest.raises(ConfigError, match="1 GPUs wanted, 0 of 3 free"):
+    with pytest.raises(ContainerConfigError, match="1 GPUs wanted, 0 of 3 free"):
         devices.allocate("pod-3", container(1), node=NODE)
     devices.release("pod-1")
     assert devices.allocate("pod-3", container(1), node=NODE) == ("a",)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.local.kubelet.pod.env import Facts, build_env, expand, expand_all, field_value
-from paddlecloud.local.kubelet.pod.errors import ConfigError
+from paddlecloud.local.kubelet.pod.errors import ContainerConfigError
 from paddlecloud.local.kubelet.pod.exec_limits import ALL, ONE, Room
 
 POD: dict[str, Any] = {
@@ -117,7 +117,7 @@ def test_values_from_elsewhere(entry: Any, value: str) -> None:
     ],
 )
 def test_a_reference_to_nothing_says_what_is_missing(entry: Any, message: str) -> None:
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ContainerConfigError) as caught:
         env({"name": "V", "valueFrom": entry})
     assert str(caught.value) == message
 
@@ -143,14 +143,14 @@ def doubling(times: int) -> list[dict[str, str]]:
 
 def test_variables_that_double_are_refused_before_they_are_computed() -> None:
     assert len(env(*doubling(14))["V14"]) == 4 << 14
-    with pytest.raises(ConfigError, match=r"environment variable V15 is longer than 128 KiB .* shorten it"):
+    with pytest.raises(ContainerConfigError, match=r"environment variable V15 is longer than 128 KiB .* shorten it"):
         env(*doubling(60))  # computed, it would have more bytes than any machine
 
 
 def test_what_is_named_many_times_is_refused_when_a_program_cannot_take_it_all() -> None:
     large = {"name": "A", "value": "a" * (ONE // 2)}
     many = [{"name": f"B{n}", "value": "$(A)"} for n in range(1000)]
-    with pytest.raises(ConfigError, match=r"longer than 2048 KiB together at environment variable B30,"):
+    with pytest.raises(ContainerConfigError, match=r"longer than 2048 KiB together at environment variable B30,"):
         env(large, *many)
 
 
@@ -163,7 +163,7 @@ def test_a_source_that_is_named_many_times_counts_each_time() -> None:
         return {"metadata": {"name": "c"}, "data": {f"K{n}": "a" * 1000 for n in range(100)}}
 
     container = {"name": "main", "envFrom": [{"configMapRef": {"name": "c"}}] * 5000}
-    with pytest.raises(ConfigError, match="2048 KiB together"):
+    with pytest.raises(ContainerConfigError, match="2048 KiB together"):
         build_env(POD, container, facts=FACTS, configmap=config, secret=config, room=Room())
     assert reads <= ALL // 100_000 + 1
 
@@ -176,15 +176,15 @@ def test_a_long_value_of_a_secret_is_not_decoded(field: str) -> None:
         "envFrom": [{"secretRef": {"name": "s"}}],
     }
     container = {"name": "main", field: sources[field]}
-    with pytest.raises(ConfigError, match="a Secret for an environment variable is longer than 128 KiB"):
+    with pytest.raises(ContainerConfigError, match="a Secret for an environment variable is longer than 128 KiB"):
         build_env(POD, container, facts=FACTS, configmap=lambda _: None, secret=lambda _: secret, room=Room())
 
 
 def test_arguments_share_the_room_of_the_variables() -> None:
     room = Room()
-    with pytest.raises(ConfigError, match=r"args\[1\] is longer than 128 KiB"):
+    with pytest.raises(ContainerConfigError, match=r"args\[1\] is longer than 128 KiB"):
         expand_all(["short", "$(A)" * 1000], {"A": "a" * 1000}, what="args", room=room)
     for _ in range(20):
         room.take("environment variable A", "a" * 100_000, name="A")
-    with pytest.raises(ConfigError, match=r"2048 KiB together at args\[\d\]"):
+    with pytest.raises(ContainerConfigError, match=r"2048 KiB together at args\[\d\]"):
         expand_all(["$(A)"] * 10, {"A": "a" * 100_000}, what="args", room=room)
