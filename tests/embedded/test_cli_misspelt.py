@@ -173,6 +173,8 @@ MISSPELT = [
     ("simulate --ndoes 2", USAGE, "unknown flag --ndoes"),
     ("install --wiat", USAGE, "unknown flag --wiat"),
     ("uninstall --with-dta", USAGE, 'did you mean "--with-data"?'),
+    ("tenant creat vision", USAGE, 'did you mean "create"?'),
+    ("tenant drop vision bob --role view", USAGE, "it is for tenant add"),
     ("crds --ouptut json", USAGE, 'did you mean "--output"?'),
     ("version --clinet", USAGE, 'did you mean "--client"?'),
     ("aplly -f x", USAGE, 'did you mean "apply"?'),

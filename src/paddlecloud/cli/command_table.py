@@ -17,8 +17,8 @@ class Command(NamedTuple):
     section: str
     takes: str = ""
     """What completion offers as arguments besides words between which they choose: objects (a kind, then names), jobs,
-    jobs or pods, services, sets, models, images, nodes, runs of pipelines, the names of the kind before, files, or
-    nothing."""
+    jobs or pods, services, sets, models, tenants, images, nodes, runs of pipelines, the names of the kind before,
+    files, or nothing."""
 
 
 MACHINE, DECLARE, LOOK, ACT, TOOLS = "Machine", "Declare", "Look", "Act", "Tools"
@@ -36,6 +36,13 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "node", "add and remove nodes of the embedded platform, lose and restore them", _PKG + "node", MACHINE, "nodes"
+    ),
+    Command(
+        "tenant",
+        "people with a namespace, quota and queue: create, change, list, count",
+        _PKG + "tenant",
+        MACHINE,
+        "tenants",
     ),
     Command("apply", "create or change objects from files", _PKG + "apply", DECLARE, "files"),
     Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paddlecloud.api import paddlejob, paddleservice, sampleset
+from paddlecloud.api import paddlejob, paddleservice, profile, sampleset
 from paddlecloud.api.kind import KindDeclaration
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -15,6 +15,7 @@ PAGES = {
     "paddlejob.md": (paddlejob.DECLARATION, "| Condition |"),
     "sampleset.md": (sampleset.DECLARATION, "| Type | True when |"),
     "paddleservice.md": (paddleservice.DECLARATION, "| Condition |"),
+    "tenants.md": (profile.DECLARATION, "| Condition |"),
 }
 
 

@@ -168,12 +168,17 @@ def _models(session: Session, given: list[str]) -> list[str]:
     return _names(session, "models") if len(given) == 1 else []
 
 
+def _tenants(session: Session, given: list[str]) -> list[str]:
+    return _names(session, "profiles.kubeflow.org") if len(given) == 1 and given[0] != "create" else []
+
+
 def _of_kind(session: Session, given: list[str]) -> list[str]:
     return _names(session, given[0]) if len(given) == 1 else []
 
 
 _AFTER_A_WORD: dict[str, Callable[[Session, list[str]], Iterable[str]]] = {
     "models": _models,
+    "tenants": _tenants,
     "sets": _sets,
     "nodes": _nodes,
     "runs": _runs,

@@ -1,0 +1,68 @@
+"""What a tenant used, from objects whose times are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.cli.objects.tenant_usage import TenantUsage, Window, usage
+from paddlecloud.kube.times import rfc3339
+
+NOW = 1_790_000_000.0
+ALWAYS = Window(0.0, NOW)
+
+
+def at(hours_ago: float) -> str:
+    return rfc3339(NOW - hours_ago * 3600)
+
+
+def pod_spec(**requests: str) -> dict[str, Any]:
+    return {"containers": [{"name": "main", "resources": {"requests": requests}}]}
+
+
+def job(created: float, started: float | None, ended: float | None) -> dict[str, Any]:
+    status = {"startTime": started and at(started), "completionTime": ended and at(ended)}
+    worker = {"replicas": 2, "template": {"spec": pod_spec(cpu="500m", **{"nvidia.com/gpu": "1"})}}
+    ps = {"template": {"spec": pod_spec(cpu="1")}}
+    meta = {"name": "train", "creationTimestamp": at(created)}
+    return {"metadata": meta, "spec": {"worker": worker, "ps": ps}, "status": {k: v for k, v in status.items() if v}}
+
+
+def pod(started: float, ended: float | None, **labels: str) -> dict[str, Any]:
+    state = {"terminated": {"finishedAt": at(ended)}} if ended is not None else {"running": {}}
+    phase = "Running" if ended is None else "Succeeded"
+    status = {"phase": phase, "startTime": at(started), "containerStatuses": [{"state": state}]}
+    spec = {"containers": [{"name": "main", "resources": {"limits": {"cpu": "2"}}}]}
+    return {"metadata": {"name": "lab", "labels": labels}, "spec": spec, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("made", "window", "found"),
+    [
+        (job(5, 4, 1), ALWAYS, TenantUsage(jobs=1, gpu_hours=6, cpu_hours=6, queue_hours=1)),
+        (job(5, 4, None), ALWAYS, TenantUsage(jobs=1, gpu_hours=8, cpu_hours=8, queue_hours=1)),
+        (job(5, None, None), ALWAYS, TenantUsage(jobs=1, queue_hours=5)),
+        (job(5, None, 3), ALWAYS, TenantUsage(jobs=1, queue_hours=2)),  # it never ran
+        (job(5, 4, 1), Window(NOW - 2 * 3600, NOW), TenantUsage(jobs=1, gpu_hours=2, cpu_hours=2)),
+    ],
+)
+def test_a_job_counts_by_the_pods_it_asks_for_and_the_time_it_ran(
+    made: Any, window: Window, found: TenantUsage
+) -> None:
+    assert usage([made], [], [], window) == found
+
+
+@pytest.mark.parametrize(
+    ("made", "hours"),
+    [(pod(3, None), 6), (pod(3, 1), 4), (pod(3, 1, **{JOB_LABEL: "train"}), 0), (pod(0, None), 0)],
+)
+def test_pods_of_no_job_count_by_their_own_times(made: Any, hours: float) -> None:
+    assert usage([], [made], [], ALWAYS) == TenantUsage(cpu_hours=hours)
+
+
+def test_claims_count_by_what_they_got_or_else_ask_for() -> None:
+    asked = {"metadata": {"name": "a"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
+    bound = {**asked, "status": {"capacity": {"storage": "2Gi"}}}
+    assert usage([], [], [asked, bound], ALWAYS).storage == 3 << 30
