@@ -71,6 +71,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("events", "list events, oldest first", _PKG + "events", LOOK),
     Command("wait", "wait for a condition, a value or a deletion", _PKG + "wait", LOOK, "objects"),
     Command("top", "what nodes, pods and jobs use now, and how far training is", _PKG + "top", LOOK, "names"),
+    Command("dashboard", "jobs, queues, nodes and services as pages in a browser", _PKG + "dashboard", LOOK),
     Command("visualdl", "show the curves of a job in a browser, while it trains", _PKG + "visualdl", LOOK, "jobs"),
     Command("metrics", "the scalars that a job writes with VisualDL, and their curves", _PKG + "metrics", LOOK, "jobs"),
     Command("scale", "set the number of workers of a job, or of replicas", _PKG + "scale", ACT, "jobs"),

@@ -22,10 +22,11 @@ SCHEMA = "cli.paddlecloud.org/v1"
 
 
 class Session:
-    def __init__(self, args: argparse.Namespace) -> None:
+    def __init__(self, args: argparse.Namespace, *, api: Api | None = None) -> None:
+        """`api` where it is open already: else that of the context is opened."""
         self.args = args
         self.timeout = 60.0  # seconds for one answer of the server
-        self._api: Api | None = None
+        self._api = api
 
     def __enter__(self) -> Session:
         return self

@@ -53,6 +53,7 @@ from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.modelhub.places import FOLDER
 from paddlecloud.platform import chart, fingerprint, modelhub
+from paddlecloud.platform.dashboard import DashboardProcess
 from paddlecloud.platform.modelhub import model_hub
 from paddlecloud.platform.pipelines import pipelines_api
 from paddlecloud.storage.stores import open_store
@@ -113,6 +114,7 @@ class EmbeddedPlatform:
         self._controllers = self._make_controllers(started_in) if controllers else ()
         self.pipelines = pipelines_api(control_plane) if controllers else None
         self.hub = model_hub(control_plane) if controllers else None
+        self.dashboard = DashboardProcess(control_plane.data)
         self._images = ImageGarbageCollector(ImageStore(folders=self._recipes), clock=self._clock)
         own = node_configs(nodes)
         self._kubelet = self._make_kubelet(own)
@@ -209,6 +211,7 @@ class EmbeddedPlatform:
         for server in (self.pipelines, self.hub):
             if server is not None:
                 await server.start()
+        self.dashboard.start()
         await self._listening()
 
     async def _listening(self) -> None:
@@ -224,6 +227,7 @@ class EmbeddedPlatform:
         for server in (self.pipelines, self.hub):
             if server is not None:
                 await server.stop()
+        await self.dashboard.stop()
         await self._knative.stop(gateways=pods)
         await self._kubelet.stop(pods=pods)
 

@@ -30,7 +30,7 @@ from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before
 from paddlecloud.local.store.log import StorageError
-from paddlecloud.platform import bootstrap, endpoint, modelhub, pipelines
+from paddlecloud.platform import bootstrap, dashboard, endpoint, modelhub, pipelines
 from paddlecloud.platform.assembly import EmbeddedPlatform
 from paddlecloud.platform.chart import controller_accounts, user_roles
 
@@ -98,7 +98,7 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         loop.add_signal_handler(number, stop.set)
     control_plane = ControlPlane(args.data, durable=args.durable)
     accounts = [*controller_accounts(), *pipelines.objects(), *modelhub.objects()] if args.controllers else []
-    objects = [*crd.generate(), *bootstrap.objects(args.data), *user_roles(), *accounts]
+    objects = [*crd.generate(), *bootstrap.objects(args.data), *user_roles(), *dashboard.objects(), *accounts]
     platform: EmbeddedPlatform | None = None
     try:
         try:
@@ -122,9 +122,16 @@ async def serve(args: argparse.Namespace, answer: Callable[[dict[str, Any]], Non
         await platform.start()
         pipelines_port = platform.pipelines.port if platform.pipelines else 0
         hub = platform.hub.port if platform.hub else 0
-        endpoint.announce(args.data, port=control_plane.port, nodes=nodes, pipelines=pipelines_port, hub=hub)
+        endpoint.announce(
+            args.data,
+            port=control_plane.port,
+            nodes=nodes,
+            pipelines=pipelines_port,
+            hub=hub,
+            dashboard=platform.dashboard.port,
+        )
         log.info("ready on port %d", control_plane.port)
-        answer({"port": control_plane.port})
+        answer({"port": control_plane.port, "code": platform.dashboard.code})
         # Modules, kinds and schemas stay for good: the collector need not look at them again under load.
         gc.freeze()
         garbage.collect_seldom()

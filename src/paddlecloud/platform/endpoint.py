@@ -38,6 +38,10 @@ class Endpoint(NamedTuple):
     """The port of the API of Kubeflow Pipelines; 0 where there is none."""
     hub: int = 0
     """The port of the model hub; 0 where there is none."""
+    dashboard: int = 0
+    """The port of the dashboard; 0 where there is none."""
+    label: str = ""
+    """The first part of the name under which the dashboard answers."""
 
     @property
     def url(self) -> str:
@@ -50,6 +54,10 @@ class Endpoint(NamedTuple):
     @property
     def hub_url(self) -> str:
         return f"http://127.0.0.1:{self.hub}" if self.hub else ""
+
+    @property
+    def dashboard_url(self) -> str:
+        return f"http://{self.label}.localhost:{self.dashboard}" if self.dashboard and self.label else ""
 
 
 class Daemon(NamedTuple):
@@ -76,9 +84,11 @@ def find(data: Path) -> Endpoint | None:
         pid, port, started = int(found["pid"]), int(found["port"]), float(found["started"])
         nodes = int(found.get("nodes") or 1)
         pipelines, hub = int(found.get("pipelines") or 0), int(found.get("modelHub") or 0)
+        dashboard = int(found.get("dashboard") or 0)
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), found.get("modelStore") is True, pipelines, hub)
+    store, label = found.get("modelStore") is True, dashboard_label(data)
+    return Endpoint(pid, port, started, nodes, is_daemon(pid, data), store, pipelines, hub, dashboard, label)
 
 
 def find_at_port(port: int | None) -> Path | None:
@@ -140,6 +150,9 @@ def is_daemon(pid: int, data: Path) -> bool:
 
 PIPELINES_PORT = "pipelines.port"
 HUB_PORT = "modelhub.port"
+DASHBOARD_PORT = "dashboard.port"
+DASHBOARD_LABEL = "dashboard.label"
+"""The first part of the dashboard's name: deep links stay the same from start to start."""
 
 
 def kept_number(data: Path, name: str) -> int:
@@ -150,10 +163,18 @@ def kept_number(data: Path, name: str) -> int:
         return 0
 
 
-def announce(data: Path, *, port: int, nodes: int, pipelines: int = 0, hub: int = 0) -> None:
+def dashboard_label(data: Path) -> str:
+    """Empty before the first start."""
+    try:
+        return (data / DASHBOARD_LABEL).read_text().strip()
+    except OSError:
+        return ""
+
+
+def announce(data: Path, *, port: int, nodes: int, pipelines: int = 0, hub: int = 0, dashboard: int = 0) -> None:
     store = bool(os.environ.get(MODEL_ENDPOINT))
     body = {"pid": os.getpid(), "port": port, "started": time.time(), "nodes": nodes, "modelStore": store}
-    body |= {"pipelines": pipelines, "modelHub": hub}
+    body |= {"pipelines": pipelines, "modelHub": hub, "dashboard": dashboard}
     write_private(data / "endpoint.json", json.dumps(body).encode())
 
 

@@ -62,6 +62,8 @@ class Started(NamedTuple):
     kubeconfig: Path
     seconds: float
     """How long the start took."""
+    code: str = ""
+    """Opens the dashboard, once; empty where the platform ran already."""
 
 
 class Stopped(NamedTuple):
@@ -96,15 +98,15 @@ def start(data: Path, options: StartOptions, *, report: Report = no_report) -> S
     began = time.monotonic()
     if found is not None and found.alive:
         _check_running(found, data, options)
-        port, new = found.port, False
+        port, code, new = found.port, "", False
     else:
-        port, new = _start_daemon(data, options, report), True
+        (port, code), new = _start_daemon(data, options, report), True
     seconds = time.monotonic() - began
     written = kubeconfig.write_own(data, port)
     found = endpoint.find(data)
     if found is None:
         raise PlatformFailed("the platform stopped right after it was ready", next=f"see {data / LOG}")
-    return Started(found, new, written, seconds)
+    return Started(found, new, written, seconds, code)
 
 
 def _check_running(found: Endpoint, data: Path, options: StartOptions) -> None:
@@ -125,8 +127,8 @@ def _check_running(found: Endpoint, data: Path, options: StartOptions) -> None:
         )
 
 
-def _start_daemon(data: Path, options: StartOptions, report: Report) -> int:
-    """The port that it listens on."""
+def _start_daemon(data: Path, options: StartOptions, report: Report) -> tuple[int, str]:
+    """The port that it listens on, and the code that opens its dashboard."""
     try:
         data.mkdir(parents=True, exist_ok=True, mode=0o700)
         log = open(data / LOG, "ab", opener=_private)  # noqa: SIM115 - handed to the child
@@ -161,7 +163,7 @@ def _start_daemon(data: Path, options: StartOptions, report: Report) -> int:
     port = int(answer["port"])
     if port == kept or not kept:
         endpoint.keep_port(data, port)
-    return port
+    return port, str(answer.get("code") or "")
 
 
 def _command(data: Path, port: int, ready: int, options: StartOptions) -> list[str]:

@@ -6,7 +6,7 @@ places there are, and fails for one without a row.
 
 from __future__ import annotations
 
-from unit.budgets import apiserver_rows, gateway_rows, modelhub_rows, other_rows, pipelines_rows, serving_rows
+from unit.budgets import apiserver_rows, gateway_rows, modelhub_rows, other_rows, pipelines_rows, serving_rows, ui_rows
 
 ROWS = [
     *gateway_rows.gateway(),
@@ -14,5 +14,6 @@ ROWS = [
     *serving_rows.serving(),
     *pipelines_rows.pipelines(),
     *modelhub_rows.modelhub(),
+    *ui_rows.ui(),
     *other_rows.others(),
 ]

@@ -152,7 +152,7 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
         body = {
             "url": found.url, "pid": found.pid, "data": str(data), "kubeconfig": str(written),
             "context": kubeconfig.CONTEXT, "started": started.new, "pipelines": found.pipelines_url,
-            "modelHub": found.hub_url,
+            "modelHub": found.hub_url, "dashboard": _dashboard_address(started),
         }  # fmt: skip
         output.print_report(session, "Platform", body)
         return
@@ -162,9 +162,17 @@ def _show_started(session: Session, args: argparse.Namespace, data: Path, starte
         session.print(f"pipelines: {found.pipelines_url} (the API of Kubeflow Pipelines)")
     if found.hub_url:
         session.print(f"model hub: {found.hub_url}")
+    if found.dashboard_url:
+        once = " (signs you in, once; later: pdc dashboard)" if started.code else " (pdc dashboard signs you in)"
+        session.print(f"dashboard: {_dashboard_address(started)}{once}")
     if written != kubeconfig.users_file():
         session.note(f"to use it: export KUBECONFIG={written}")
     session.note("next: pdc get nodes, or pdc run -- python train.py    (a program of yours)")
+
+
+def _dashboard_address(started: Started) -> str:
+    url = started.endpoint.dashboard_url
+    return f"{url}/?code={started.code}" if url and started.code else url
 
 
 def run_down(session: Session, args: argparse.Namespace) -> int:
@@ -217,6 +225,7 @@ def run_status(session: Session, args: argparse.Namespace) -> int:
         body |= {"url": running.url, "pid": running.pid, "uptimeSeconds": round(time.time() - running.started)}
         body |= {"pipelines": running.pipelines_url} if running.pipelines_url else {}
         body |= {"modelHub": running.hub_url} if running.hub_url else {}
+        body |= {"dashboard": running.dashboard_url} if running.dashboard_url else {}
         body |= {"residentMegabytes": found.resident >> 20, "kubeconfig": str(kubeconfig.own_file(data))}
     if fmt.name:
         output.print_report(session, "PlatformStatus", body)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from paddlecloud.cli.objects.checks import Check, Finding, api
 from paddlecloud.cli.session import Session
+from paddlecloud.kube import access
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import CSIDRIVERS, DEPLOYMENTS, SELFSUBJECTACCESSREVIEWS
+from paddlecloud.kube.resource import CRDS, CSIDRIVERS, DEPLOYMENTS
 
 OLDEST = (1, 25)
 RIGHT = "customresourcedefinitions"
@@ -61,15 +62,7 @@ def version(session: Session) -> Finding:
 
 
 def rights(session: Session) -> Finding:
-    asked = {"group": "apiextensions.k8s.io", "resource": RIGHT, "verb": "create"}
-    body = {
-        "apiVersion": SELFSUBJECTACCESSREVIEWS.api_version,
-        "kind": SELFSUBJECTACCESSREVIEWS.kind,
-        "metadata": {},
-        "spec": {"resourceAttributes": asked},
-    }
-    answer = session.api.do(session.api.client.create(SELFSUBJECTACCESSREVIEWS, body))
-    if answer["status"]["allowed"]:
+    if session.api.do(access.may(session.api.client, "create", CRDS)):
         return Finding("ok", "you may define kinds")
     meaning = f"you may not create {RIGHT}"
     return Finding(

@@ -9,6 +9,7 @@ kube-apiserver waits 32 seconds for the head of a request and keeps an idle conn
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -135,9 +136,11 @@ class Site(web.BaseSite):
         backlog: int = 128,
         most: int | None = None,
         most_waiting: int | None = None,
+        listening: socket.socket | None = None,
     ) -> None:
+        """`listening` is a socket that was bound before, in place of the address."""
         super().__init__(runner, backlog=backlog)
-        self._host, self._port = host, port
+        self._host, self._port, self._listening = host, port, listening
         self._secured = secured
         self._most = most or descriptors.share(one_of=2)
         self._most_waiting = most_waiting
@@ -153,9 +156,8 @@ class Site(web.BaseSite):
         assert server is not None, "the runner was set up"
         factory: Factory = Connections(server, self._most, self._most_waiting)
         protocols = self._secured(factory) if self._secured else factory
-        self._server = await asyncio.get_running_loop().create_server(
-            protocols, self._host, self._port, backlog=self._backlog
-        )
+        address = {"sock": self._listening} if self._listening else {"host": self._host, "port": self._port}
+        self._server = await asyncio.get_running_loop().create_server(protocols, **address, backlog=self._backlog)
 
 
 async def listen(

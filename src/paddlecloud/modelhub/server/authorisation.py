@@ -16,11 +16,12 @@ from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from paddlecloud.api.model import reference
+from paddlecloud.kube import access
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.resource import MODELVERSIONS, SELFSUBJECTACCESSREVIEWS
+from paddlecloud.kube.resource import MODELVERSIONS
 from paddlecloud.kube.server.request_limits import tenant_of
 from paddlecloud.modelhub import read_grant
 from paddlecloud.modelhub.read_grant import ReadGrant
@@ -117,17 +118,4 @@ class Authoriser:
             )
 
     async def _review(self, caller: HubCaller, verb: str, namespace: str, name: str) -> bool:
-        attributes = {
-            "namespace": namespace,
-            "verb": verb,
-            "group": MODELVERSIONS.group,
-            "resource": MODELVERSIONS.plural,
-            **({"name": name} if name else {}),
-        }
-        body = {
-            "apiVersion": SELFSUBJECTACCESSREVIEWS.api_version,
-            "kind": SELFSUBJECTACCESSREVIEWS.kind,
-            "spec": {"resourceAttributes": attributes},
-        }
-        answer = await self.client(caller).create(SELFSUBJECTACCESSREVIEWS, body)
-        return (answer.get("status") or {}).get("allowed") is True
+        return await access.may(self.client(caller), verb, MODELVERSIONS, namespace, name)

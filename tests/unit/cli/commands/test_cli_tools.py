@@ -173,7 +173,7 @@ def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
     ("words", "expected"),
     [
         (["ge"], {"get"}),
-        (["d"], {"doctor", "down", "delete", "diff", "describe"}),
+        (["d"], {"dashboard", "doctor", "down", "delete", "diff", "describe"}),
         (["-n", "de"], {"default"}),
         (["get", "paddle"], {"paddlejobs"}),
         (["get", "pods", "web"], {"web-0", "web-1"}),

@@ -1,0 +1,259 @@
+"""One watch for each kind, shared by all pages, and who is woken by which change.
+
+The watches run with the rights of the dashboard itself. What a viewer may see of them is decided by `rights`, on every
+read; nothing here is shown to anybody directly. A kind is watched from the first time that a page reads it. Where the
+dashboard may not list a kind in all namespaces, it watches those that it was given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.kube import access
+from paddlecloud.kube.cache import Indexer
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import ApiError, NotFound
+from paddlecloud.kube.informer import Informer, drop_managed_fields
+from paddlecloud.kube.resource import EVENTS, PODS, Key, Object, Resource, key_of
+
+SYNC_SECONDS = 5.0
+"""How long a page waits for the first list of a kind; after that it is shown with what is there, and says so."""
+_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_UNREAD = (
+    *("env", "envFrom", "volumeMounts", "volumeDevices", "command", "args", "lifecycle", "securityContext"),
+    *("livenessProbe", "readinessProbe", "startupProbe", "terminationMessagePath", "terminationMessagePolicy"),
+)
+"""Fields of containers that no page shows: most of what a pod takes in memory, and where secrets are."""
+
+T = TypeVar("T")
+
+
+class Dependency(NamedTuple):
+    """Something that a page has read. A field that is empty matches every object."""
+
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    indexed_by: str = ""
+    value: str = ""
+
+
+def slim(obj: Object) -> Object:
+    """Without what no page reads."""
+    drop_managed_fields(obj)
+    (obj["metadata"].get("annotations") or {}).pop(_APPLIED, None)
+    return obj
+
+
+def slim_pod(pod: Object) -> Object:
+    spec = pod.get("spec") or {}
+    for field in ("containers", "initContainers"):
+        for container in spec.get(field) or ():
+            for name in _UNREAD:
+                container.pop(name, None)
+    return slim(pod)
+
+
+def in_namespace(obj: Object, value: str) -> str:
+    """Values of indexes begin with the namespace: a label or uid of another one's object must find nothing."""
+    return f"{obj['metadata'].get('namespace', '')}/{value}"
+
+
+def _by_job(pod: Object) -> Iterable[str]:
+    name = (pod["metadata"].get("labels") or {}).get(JOB_LABEL)
+    return (in_namespace(pod, name),) if name else ()
+
+
+def _by_node(pod: Object) -> Iterable[str]:
+    node = (pod.get("spec") or {}).get("nodeName")
+    return (str(node),) if node else ()
+
+
+def _by_subject(event: Object) -> Iterable[str]:
+    uid = (event.get("involvedObject") or {}).get("uid")
+    return (in_namespace(event, uid),) if uid else ()
+
+
+JOB, NODE, SUBJECT = "job", "node", "subject"
+INDEXES: dict[str, dict[str, Indexer]] = {
+    PODS.full_name: {JOB: _by_job, NODE: _by_node},
+    EVENTS.full_name: {SUBJECT: _by_subject},
+}
+TRANSFORMS: dict[str, Callable[[Object], Object]] = {PODS.full_name: slim_pod}
+
+
+class Rows(Generic[T]):
+    """What is derived of every object of a kind, kept up to date: ten thousand are not judged for every page."""
+
+    def __init__(self, derive: Callable[[Object], T]) -> None:
+        self._derive = derive
+        self._found: dict[Key, T] = {}
+
+    def change(self, old: Object | None, new: Object | None) -> None:
+        if new is not None:
+            self._found[key_of(new)] = self._derive(new)
+        elif old is not None:
+            self._found.pop(key_of(old), None)
+
+    def all(self) -> list[tuple[Key, T]]:
+        return [*self._found.items()]
+
+
+class Collection:
+    """All objects of one kind that the dashboard may list, from one watch, or from one for each namespace."""
+
+    def __init__(self, resource: Resource, informers: Sequence[Informer]) -> None:
+        self.resource = resource
+        self._informers = informers
+        self._rows: dict[Callable[[Object], Any], Rows[Any]] = {}
+
+    @property
+    def failure(self) -> Exception | None:
+        """Why it cannot be read at this moment; None while all is well."""
+        return next((informer.failure for informer in self._informers if informer.failure is not None), None)
+
+    @property
+    def synced(self) -> bool:
+        return all(informer.synced for informer in self._informers)
+
+    def get(self, namespace: str, name: str) -> Object | None:
+        found = (informer.cache.get(Key(namespace, name)) for informer in self._informers)
+        return next((obj for obj in found if obj is not None), None)
+
+    def objects(self, namespace: str | None = None) -> list[Object]:
+        return [obj for informer in self._informers for obj in informer.cache.list(namespace)]
+
+    def by_index(self, index: str, value: str) -> list[Object]:
+        return [obj for informer in self._informers for obj in informer.cache.by_index(index, value)]
+
+    def rows(self, derive: Callable[[Object], T]) -> Rows[T]:
+        """`derive` must be a function of a module: by it the rows are found again."""
+        if derive not in self._rows:
+            made = self._rows[derive] = Rows(derive)
+            for informer in self._informers:
+                informer.on_change(made.change)
+        return self._rows[derive]
+
+
+class Subscription:
+    """One open page: what it has read, and whether any of that has changed since."""
+
+    def __init__(self) -> None:
+        self.changed = asyncio.Event()
+        self.reads: frozenset[Dependency] = frozenset()
+
+
+class Feed:
+    """`client` has the dashboard's own rights; `namespaces` are watched where it may not list a kind everywhere."""
+
+    def __init__(self, client: Client, namespaces: Sequence[str]) -> None:
+        self._client = client
+        self._namespaces = namespaces
+        self._collections: dict[str, asyncio.Task[Collection]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._subscribers: dict[Dependency, set[Subscription]] = {}
+        self._version: Object | None = None
+
+    async def collection(self, resource: Resource) -> Collection:
+        """With all objects there are, unless the server takes longer than `SYNC_SECONDS` to list them."""
+        name = resource.full_name
+        if name not in self._collections or _has_failed(self._collections[name]):
+            self._collections[name] = asyncio.ensure_future(self._open(resource))
+        found = await asyncio.shield(self._collections[name])
+        if not found.synced:
+            await self._wait(found)
+        return found
+
+    async def version(self) -> Object:
+        """What the API server says of itself."""
+        if self._version is None:
+            import msgspec
+
+            self._version = msgspec.json.decode((await self._client.raw("GET", "/version")).body)
+        return self._version or {}
+
+    @contextlib.contextmanager
+    def subscription(self) -> Iterator[Subscription]:
+        made = Subscription()
+        try:
+            yield made
+        finally:
+            self.follow(made, frozenset())
+
+    def follow(self, subscription: Subscription, reads: frozenset[Dependency]) -> None:
+        """Wake it by changes of these from now on, and of no others."""
+        for gone in subscription.reads - reads:
+            subscribers = self._subscribers[gone]
+            subscribers.discard(subscription)
+            if not subscribers:
+                del self._subscribers[gone]
+        for new in reads - subscription.reads:
+            self._subscribers.setdefault(new, set()).add(subscription)
+        subscription.reads = reads
+
+    async def close(self) -> None:
+        tasks = [*self._tasks, *self._collections.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _open(self, resource: Resource) -> Collection:
+        everywhere = await access.may(self._client, "list", resource)
+        scopes = [None] if everywhere or not resource.namespaced else [*self._namespaces]
+        informers = [
+            Informer(
+                self._client,
+                resource,
+                namespace=scope,
+                indexers=INDEXES.get(resource.full_name, {}),
+                transform=TRANSFORMS.get(resource.full_name, slim),
+                optional=True,
+            )
+            for scope in scopes
+        ]
+        for informer in informers:
+            informer.on_change(lambda old, new: self._wake(resource.full_name, old, new))
+            task = asyncio.create_task(informer.run(), name=f"watch {resource.plural}")
+            self._tasks.add(task)
+        return Collection(resource, informers)
+
+    async def _wait(self, found: Collection) -> None:
+        """Also ends when the first list was refused: nothing comes of waiting then."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + SYNC_SECONDS
+        while not found.synced and found.failure is None and loop.time() < deadline:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.01)
+
+    def _wake(self, kind: str, old: Object | None, new: Object | None) -> None:
+        if not self._subscribers:
+            return
+        for dependency in _touched(kind, old, new):
+            for subscription in self._subscribers.get(dependency, ()):
+                subscription.changed.set()
+
+
+def _has_failed(task: asyncio.Task[Collection]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is not None
+
+
+def _touched(kind: str, old: Object | None, new: Object | None) -> set[Dependency]:
+    found = {Dependency(kind)}
+    for obj in (old, new):
+        if obj is None:
+            continue
+        key = key_of(obj)
+        found |= {Dependency(kind, key.namespace), Dependency(kind, key.namespace, key.name)}
+        for index, values in INDEXES.get(kind, {}).items():
+            found |= {Dependency(kind, indexed_by=index, value=value) for value in values(obj)}
+    return found
+
+
+def explain_failure(error: Exception) -> str:
+    """In a sentence, for a page that lacks these objects."""
+    if isinstance(error, NotFound):
+        return "the server does not serve this kind"
+    return error.message if isinstance(error, ApiError) else str(error)

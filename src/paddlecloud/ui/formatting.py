@@ -1,0 +1,67 @@
+"""Values as text: ages, durations, numbers, and the colour of a state. Pure; every page uses these and no others."""
+
+from __future__ import annotations
+
+import math
+
+from paddlecloud.kube.times import human_duration, parse_rfc3339
+
+OK, WAITING, FAILED, DONE, QUIET = "ok", "waiting", "failed", "done", "quiet"
+"""Tones: classes of the style sheet. A tone is never the only thing that says something: its word stands beside it."""
+
+TONES = {
+    **dict.fromkeys(("Running", "Ready", "Active", "Bound", "Available", "True", "ok", "Open"), OK),
+    **dict.fromkeys(("Completed", "Succeeded", "Succeed", "Complete"), DONE),
+    **dict.fromkeys(
+        ("Pending", "Starting", "Scaling", "Restarting", "Inqueue", "Unknown", "Terminating", "waiting", "deleting"),
+        WAITING,
+    ),
+    **dict.fromkeys(("Failed", "Error", "SyncFailed", "Lost", "NotReady", "failed", "Terminated", "Aborted"), FAILED),
+}
+"""By phase, state of a verdict or word of a condition; all others are quiet."""
+
+
+def tone(word: object) -> str:
+    return TONES.get(str(word), QUIET)
+
+
+def seconds_of(moment: object) -> float | None:
+    """An RFC 3339 time as seconds; None for what is none. Objects may hold any text."""
+    try:
+        return parse_rfc3339(str(moment))
+    except ValueError:
+        return None
+
+
+def age(moment: object, now: float) -> str:
+    """kubectl's short form: 3m, 2h5m, 4d."""
+    began = seconds_of(moment)
+    return "" if began is None else human_duration(max(0.0, now - began))
+
+
+def duration(seconds: object) -> str:
+    if not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+        return ""
+    return human_duration(max(0.0, float(seconds)))
+
+
+def number(value: object) -> str:
+    """With separators of thousands, and no more digits than are read."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return "" if value is None else str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, int) or value.is_integer():
+        return f"{int(value):,}"
+    return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def share(part: object, whole: object) -> float | None:
+    """Between 0 and 1; None where there is no whole."""
+    if not isinstance(part, (int, float)) or not isinstance(whole, (int, float)) or whole <= 0:
+        return None
+    return max(0.0, min(1.0, part / whole))
+
+
+def percent(value: object) -> str:
+    return f"{value * 100:.0f} %" if isinstance(value, (int, float)) and math.isfinite(value) else ""

@@ -1,0 +1,8 @@
+"""The pages, in the order of the navigation: a module for each, with its template and its table of words."""
+
+from __future__ import annotations
+
+from paddlecloud.ui.asked import DashboardPage
+from paddlecloud.ui.pages import job, job_logs, job_yaml, jobs, overview
+
+PAGES: tuple[DashboardPage, ...] = (overview.PAGE, jobs.PAGE, job.PAGE, job_logs.PAGE, job_yaml.PAGE)

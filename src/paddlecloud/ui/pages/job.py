@@ -1,0 +1,114 @@
+"""One PaddleJob: why it is as it is, where its time went, its ranks, its progress, its failures and its events."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from paddlecloud.cli.objects import events as event_order
+from paddlecloud.cli.objects.events import planned_ends_of
+from paddlecloud.cli.objects.why import Verdict
+from paddlecloud.cli.render import events as event_rows
+from paddlecloud.kube.pods import phase_of
+from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS, Object
+from paddlecloud.sdk.members import Member, in_order, member
+from paddlecloud.ui import actions, verdicts
+from paddlecloud.ui.asked import Asked, DashboardPage, found
+from paddlecloud.ui.feed import JOB, SUBJECT, in_namespace
+from paddlecloud.ui.job_rows import JobRow, row_of
+from paddlecloud.ui.timeline import Stretch, timeline
+
+MOST_RANKS = 200
+MOST_EVENTS = 60
+ASKED_PODS = 50
+"""Pods whose events are shown beside those of the job."""
+
+
+class Rank(NamedTuple):
+    member: Member
+    phase: str
+    node: str
+    restarts: int
+    verdict: Verdict
+
+
+class JobView(NamedTuple):
+    job: Object
+    row: JobRow
+    explanation: verdicts.Explanation
+    complete: bool
+    """Whether the explanation is all that `pdc explain` says; else the rest follows."""
+    timeline: list[Stretch]
+    ranks: list[Rank]
+    more_ranks: int
+    events: list[list[object]]
+    actions: list[actions.Action]
+    commands: list[str]
+
+    @property
+    def meta(self) -> Any:
+        return self.job["metadata"]
+
+    @property
+    def status(self) -> Any:
+        return self.job.get("status") or {}
+
+
+async def load(asked: Asked) -> JobView:
+    namespace, name = asked.params["namespace"], asked.params["name"]
+    job = found(await asked.reader.get(PADDLEJOBS, namespace, name))
+    pods = [pod for pod in await asked.reader.by_index(PODS, JOB, f"{namespace}/{name}") if _is_of(pod, job)]
+    happened = await _events(asked, job, pods)
+    if asked.quick:
+        explanation = verdicts.quick(job, pods, happened, now=asked.now, language=asked.language)
+    else:
+        explanation = await asked.examiner.explain(job, [*pods, *happened], asked.language)
+    members = in_order(map(member, pods))
+    return JobView(
+        job=job,
+        row=row_of(job),
+        explanation=explanation,
+        complete=not asked.quick,
+        timeline=timeline(job, pods, happened, asked.now),
+        ranks=[_rank(one, asked) for one in members[:MOST_RANKS]],
+        more_ranks=max(0, len(members) - MOST_RANKS),
+        events=event_rows.rows(happened[-MOST_EVENTS:], asked.now, planned_ends_of(pods))[::-1],
+        actions=actions.offered("jobs", job),
+        commands=commands(name, namespace),
+    )
+
+
+def commands(name: str, namespace: str) -> list[str]:
+    """What a terminal shows of the same."""
+    where = ["-n", namespace]
+    words = (["explain", f"pdj/{name}"], ["logs", "-f", name], ["get", f"pdj/{name}", "-o", "yaml"], ["metrics", name])
+    return [shlex.join(["pdc", *one, *where]) for one in words]
+
+
+def _is_of(pod: Object, job: Object) -> bool:
+    """Not of an earlier job of this name."""
+    owners = [ref.get("uid") for ref in pod["metadata"].get("ownerReferences") or ()]
+    return job["metadata"].get("uid") in owners
+
+
+async def _events(asked: Asked, job: Object, pods: Sequence[Object]) -> list[Object]:
+    happened: list[Object] = []
+    for obj in (job, *pods[:ASKED_PODS]):
+        uid = in_namespace(obj, str(obj["metadata"].get("uid")))
+        happened += await asked.reader.by_index(EVENTS, SUBJECT, uid)
+    return sorted(happened, key=event_order.order)
+
+
+def _rank(one: Member, asked: Asked) -> Rank:
+    statuses = (one.pod.get("status") or {}).get("containerStatuses") or ()
+    return Rank(
+        member=one,
+        phase=phase_of(one.pod),
+        node=str((one.pod.get("spec") or {}).get("nodeName") or ""),
+        restarts=sum(int(entry.get("restartCount") or 0) for entry in statuses),
+        verdict=verdicts.quick(one.pod, (), (), now=asked.now, language=asked.language).verdict,
+    )
+
+
+PAGE = DashboardPage("job", "/jobs/{namespace}/{name}", load)

@@ -1,0 +1,349 @@
+"""The server: routes, who may use them, and what is sent back.
+
+It answers under one name only, which begins with a random label: browsers send a cookie to every port of a name, so a
+program on another port of this machine would get it under a name that it can guess. What changes something is a POST of
+a form with the secret of its session.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from aiohttp import web
+
+from paddlecloud.kube import descriptors
+from paddlecloud.kube.clock import Clock, SystemClock
+from paddlecloud.kube.errors import ApiError, Unauthorized
+from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.ui import actions, forms, live, logs, templates
+from paddlecloud.ui.asked import Asked, DashboardPage, found
+from paddlecloud.ui.feed import Feed
+from paddlecloud.ui.frame import (
+    HEADERS,
+    LANGUAGE,
+    THEME,
+    THEMES,
+    Frame,
+    Refused,
+    hop,
+    is_foreseen,
+    language_of,
+    local,
+    problem,
+    rendered,
+    see_other,
+    theme_of,
+)
+from paddlecloud.ui.pages import PAGES
+from paddlecloud.ui.reader import Reader
+from paddlecloud.ui.sessions import CODE_SECONDS, Identity, Sessions, ViewerSession
+from paddlecloud.ui.verdicts import Examiner
+from paddlecloud.ui.words import LANGUAGES
+
+log = logging.getLogger(__name__)
+
+COOKIE = "pdc-session"
+MOST_STREAMS = 24
+"""Of one session at the same time."""
+BEAT_SECONDS = 15.0
+"""After which a stream without events sends a comment: who is gone is noticed."""
+_STATIC = Path(__file__).parent / "static"
+_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+ByToken = Callable[[str], Awaitable[Identity]]
+
+
+class DashboardServer:
+    """`hosts` are the names that it answers to, as the header Host has them; `by_token` makes an identity of a token,
+    and raises `Unauthorized` for one that the API server does not accept."""
+
+    def __init__(self, feed: Feed, by_token: ByToken, *, hosts: Callable[[], set[str]], clock: Clock | None = None):
+        self.feed = feed
+        self._by_token, self._hosts = by_token, hosts
+        self._clock = clock or SystemClock()
+        self.sessions = Sessions(self._clock)
+        self._examiners: dict[ViewerSession, Examiner] = {}
+        self._runner: web.AppRunner | None = None
+
+    async def start(self, listening: socket.socket) -> None:
+        app = web.Application(client_max_size=forms.MOST_BYTES, middlewares=[self._guard])
+        app.add_routes([
+            web.get("/-/healthz", self._healthz),
+            web.get("/-/static/{file:[a-z0-9.-]+}", self._static),
+            web.post("/-/codes", self._code),
+            web.get("/-/sign-in", self._sign_in_form),
+            web.post("/-/sign-in", self._sign_in),
+            web.post("/-/sign-out", self._sign_out),
+            web.post("/-/preferences", self._preferences),
+            web.get("/-/live", self._live),
+            web.get("/-/logs", self._logs),
+            web.get("/{section}/{namespace}/{name}/do/{action}", self._ask),
+            web.post("/{section}/{namespace}/{name}/do/{action}", self._act),
+            web.get("/{path:.*}", self._page),
+        ])  # fmt: skip
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE)
+        await self._runner.setup()
+        await Site(self._runner, "", 0, listening=listening, most=descriptors.share(one_of=2)).start()
+
+    async def stop(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+        await self.feed.close()
+
+    # Every request
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The name, the headers, and pages for what is refused."""
+        try:
+            if request.path != "/-/healthz" and request.headers.get("Host", "") not in self._hosts():
+                raise Refused(421, "sign-in.host")
+            answer = await handler(request)
+        except web.HTTPException:
+            raise
+        except Exception as error:
+            answer = self._problem(request, error)
+        if not answer.prepared:
+            for name, value in HEADERS.items():
+                answer.headers.setdefault(name, value)
+        return answer
+
+    def _problem(self, request: web.Request, error: Exception) -> web.Response:
+        session = self._found(request)
+        if isinstance(error, Unauthorized) and session is not None:
+            self.sessions.close(request.cookies.get(COOKIE, ""))
+            error, session = Refused(401, "sign-in.expired"), None
+        if not is_foreseen(error):
+            log.error("%s %s failed", request.method, request.path, exc_info=error)
+        return problem(self._frame(request, session), error)
+
+    def _found(self, request: web.Request) -> ViewerSession | None:
+        return self.sessions.find(request.cookies.get(COOKIE, ""))
+
+    def _session(self, request: web.Request) -> ViewerSession:
+        found = self._found(request)
+        if found is None:
+            raise Refused(401, "sign-in.how")
+        return found
+
+    def _frame(self, request: web.Request, session: ViewerSession | None, page: DashboardPage | None = None) -> Frame:
+        return Frame(
+            language_of(request),
+            theme_of(request),
+            request.path_qs,
+            session,
+            PAGES,
+            page.section if page else "",
+            request.query.get("namespace", ""),
+        )
+
+    async def _form(self, request: web.Request) -> tuple[ViewerSession, Mapping[str, str]]:
+        """Of a signed-in viewer, from a page of this session."""
+        session = self._session(request)
+        form = await _fields(request)
+        if not session.knows(form.get("secret", "")):
+            raise Refused(403, "problem.form")
+        return session, form
+
+    # Pages
+
+    async def _page(self, request: web.Request) -> web.StreamResponse:
+        if "code" in request.query:
+            return self._redeem(request)
+        if self._found(request) is None and request.headers.get("Sec-Fetch-Site") == "cross-site":
+            return hop(request.path_qs)
+        session = self._session(request)
+        page, params = page_of(request.path)
+        asked = self._asked(session, params, request.query, language_of(request), quick="full" not in request.query)
+        value = await page.load(asked)
+        frame = self._frame(request, session, page)
+        return rendered(page.template, frame, {"page": value, "problems": asked.reader.problems})
+
+    def _asked(
+        self, session: ViewerSession, params: Mapping[str, str], query: Mapping[str, str], language: str, *, quick: bool
+    ) -> Asked:
+        examiner = self._examiners.get(session)
+        if examiner is None:
+            examiner = self._examiners[session] = Examiner(session.identity, self._clock)
+        reader = Reader(self.feed, session.rights)
+        return Asked(reader, examiner, params, query, language, self._clock.now(), quick)
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        """The parts of the page at `path` that change."""
+        session = self._session(request)
+        address = urlsplit(request.query.get("path", ""))
+        page, params = page_of(address.path)
+        query = dict(parse_qsl(address.query))
+        language, frame = language_of(request), self._frame(request, session, page)
+
+        async def draw() -> live.Drawn:
+            if self._found(request) is not session:
+                raise Refused(401, "sign-in.expired")
+            asked = self._asked(session, params, query, language, quick=False)
+            values = {**frame.values(), "page": await page.load(asked), "problems": asked.reader.problems}
+            return live.Drawn(templates.live_parts(page.template, language, values), frozenset(asked.reader.reads))
+
+        async def events() -> live.Events:
+            async for changed in live.parts(self.feed, draw):
+                yield live.event("parts", changed)
+
+        return await self._stream(request, session, events())
+
+    async def _logs(self, request: web.Request) -> web.StreamResponse:
+        session = self._session(request)
+        wanted = logs.Wanted.of(request.query)
+        return await self._stream(request, session, logs.events(session.identity.client, wanted))
+
+    async def _stream(self, request: web.Request, session: ViewerSession, events: live.Events) -> web.StreamResponse:
+        """Server-sent events until the viewer goes; what fails is the last event."""
+        if session.streams >= MOST_STREAMS:
+            raise Refused(429, "problem.streams")
+        session.streams += 1
+        answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
+        try:
+            await answer.prepare(request)
+            await self._send_until_failure(request, session, answer, events)
+        except ConnectionError:
+            pass  # the viewer has gone
+        finally:
+            session.streams -= 1
+            await events.aclose()
+        return answer
+
+    async def _send_until_failure(
+        self, request: web.Request, session: ViewerSession, answer: web.StreamResponse, events: live.Events
+    ) -> None:
+        try:
+            await live.send(answer, events, BEAT_SECONDS)
+        except ConnectionError:
+            raise
+        except Exception as error:
+            if not is_foreseen(error):
+                log.error("%s failed", request.path, exc_info=error)
+            page = problem(self._frame(request, session), error)
+            await answer.write(live.event("failed", {"status": page.status}))
+
+    # Actions
+
+    async def _ask(self, request: web.Request) -> web.StreamResponse:
+        """The page that shows a command before it runs."""
+        session = self._session(request)
+        return await self._show_action(request, session, None)
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        session, _ = await self._form(request)
+        obj, action = await self._action(request, session)
+        done = await actions.run(session.identity, action.words(obj), obj["metadata"].get("namespace"))
+        log.info("%s: %s", session.identity.user, actions.command(action.words(obj), obj["metadata"].get("namespace")))
+        return await self._show_action(request, session, done, obj)
+
+    async def _show_action(
+        self, request: web.Request, session: ViewerSession, done: actions.Outcome | None, before: Any = None
+    ) -> web.StreamResponse:
+        obj, action = (before, self._named(request)[1]) if before else await self._action(request, session)
+        values = {
+            "action": action,
+            "obj": obj,
+            "section": request.match_info["section"],
+            "command": actions.command(action.words(obj), obj["metadata"].get("namespace")),
+            "change": action.change(obj),
+            "done": done,
+        }
+        return rendered("action.html", self._frame(request, session), values, 200 if done is None or done.ok else 409)
+
+    def _named(self, request: web.Request) -> tuple[Any, actions.Action]:
+        which = actions.find(request.match_info["section"], request.match_info["action"])
+        if which is None:
+            raise Refused(404, "problem.no-page")
+        return which
+
+    async def _action(self, request: web.Request, session: ViewerSession) -> tuple[Any, actions.Action]:
+        resource, action = self._named(request)
+        reader = Reader(self.feed, session.rights)
+        names = request.match_info
+        return found(await reader.get(resource, names["namespace"], names["name"])), action
+
+    # Signing in and out
+
+    def _redeem(self, request: web.Request) -> web.Response:
+        """A code becomes a cookie and leaves the address; prefetching by other programs would use it up."""
+        cookie = self.sessions.redeem(request.query["code"])
+        if cookie is None and self._found(request) is None:
+            raise Refused(401, "sign-in.used")
+        rest = [(key, value) for key, value in request.query.items() if key != "code"]
+        answer = hop(str(request.rel_url.with_query(rest)))
+        if cookie is not None:
+            _set_session(answer, cookie)
+        return answer
+
+    async def _code(self, request: web.Request) -> web.Response:
+        """For `pdc dashboard`, which has a token: a code for the browser."""
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not token:
+            raise Refused(401, "sign-in.how")
+        code = self.sessions.new_code(await self._by_token(token.strip()))
+        return web.json_response({"code": code, "seconds": CODE_SECONDS})
+
+    async def _sign_in_form(self, request: web.Request) -> web.StreamResponse:
+        raise Refused(401, "sign-in.how")
+
+    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        form = await _fields(request)
+        try:
+            identity = await self._by_token(form.get("token", "").strip())
+        except ApiError as error:
+            raise Refused(401, "sign-in.refused", detail=error.message) from error
+        answer = see_other(local(form.get("back", "/")))
+        _set_session(answer, self.sessions.open(identity))
+        return answer
+
+    async def _sign_out(self, request: web.Request) -> web.StreamResponse:
+        session, _ = await self._form(request)
+        self.sessions.close(request.cookies.get(COOKIE, ""))
+        self._examiners.pop(session, None)
+        answer = see_other("/")
+        answer.del_cookie(COOKIE)
+        return answer
+
+    async def _preferences(self, request: web.Request) -> web.StreamResponse:
+        form = await _fields(request)
+        answer = see_other(local(form.get("back", "/")))
+        for cookie, field, allowed in ((LANGUAGE, "language", LANGUAGES), (THEME, "theme", THEMES)):
+            if form.get(field) in allowed:
+                answer.set_cookie(cookie, form[field], max_age=365 * 86400, samesite="Strict")
+        return answer
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        path = _STATIC / request.match_info["file"]
+        if path.suffix not in _TYPES or not path.is_file():
+            raise Refused(404, "problem.no-page")
+        answer = web.Response(body=path.read_bytes(), content_type=_TYPES[path.suffix], charset="utf-8")
+        answer.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+        return answer
+
+    async def _healthz(self, _: web.Request) -> web.Response:
+        return web.Response(text="ok\n")
+
+
+async def _fields(request: web.Request) -> dict[str, str]:
+    try:
+        return forms.fields_of(await request.read())
+    except forms.BadForm as error:
+        raise Refused(400, "problem.form", detail=str(error)) from error
+
+
+def page_of(path: str) -> tuple[DashboardPage, dict[str, str]]:
+    for page in PAGES:
+        if (params := page.match(path)) is not None:
+            return page, params
+    raise Refused(404, "problem.no-page")
+
+
+def _set_session(answer: web.Response, cookie: str) -> None:
+    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")

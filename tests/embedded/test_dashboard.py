@@ -1,0 +1,160 @@
+"""The dashboard of the embedded platform in a real browser, signed in by `pdc dashboard`.
+
+Pages that are open while jobs start, print, fail and are suspended; both languages, dark colours, the keyboard, no
+scripts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness import Target, need, pdc
+from tools import browser, browser_page
+from tools.browser_page import Browser, Tab
+
+pytestmark = [pytest.mark.timeout(300)]
+PRINTS = """
+import itertools, os, pathlib, threading
+print('rank', os.environ['PADDLE_TRAINER_ID'], '<b id="bold">markup</b>', flush=True)
+while not pathlib.Path('/tmp/go').exists():
+    threading.Event().wait(0.2)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _browser() -> None:
+    need("browser", have=browser.find() is not None, hint=browser.HINT)
+
+
+@pytest.fixture
+async def chromium(tmp_path: Path) -> AsyncIterator[Browser]:
+    async with browser_page.running(tmp_path / "browser") as made:
+        yield made
+
+
+@pytest.fixture
+async def tab(chromium: Browser, server: Target) -> AsyncIterator[Tab]:
+    """Signed in. Nothing that its scripts or the policy complain about is overlooked."""
+    async with chromium.tab() as made:
+        await made.open(address(server))
+        await made.sees("live", "#live")
+        yield made
+        assert made.errors == []
+
+
+def address(server: Target) -> str:
+    return pdc("dashboard", env=server.env).stdout.strip()
+
+
+def run(server: Target, namespace: str, name: str, *words: str) -> None:
+    pdc("run", "--name", name, "-n", namespace, "-d", *words, env=server.env)
+
+
+async def go(tab: Tab, path: str) -> None:
+    parts = urlsplit(str(await tab.js("location.href")))
+    await tab.open(f"{parts.scheme}://{parts.netloc}{path}")
+
+
+async def test_a_job_starts_prints_and_is_suspended_while_its_pages_are_open(
+    tab: Tab, server: Target, namespace: str
+) -> None:
+    assert "code=" not in await tab.js("location.href"), "the code has left the address"
+    await go(tab, f"/jobs?namespace={namespace}")
+    run(server, namespace, "words", "--workers", "2", "--", "python", "-c", PRINTS)
+    await tab.sees("words", "#live_list")  # without a reload
+    await tab.sees("Running", "#live_list")
+    await tab.click("#live_list th a[href$='/words']")
+    await tab.sees("worker-1", "#live_ranks")
+    await tab.sees("running", "#live_timeline")
+    await tab.click(".tabs a[href$='/logs']")
+    for rank in ("worker-0", "worker-1"):
+        await tab.sees(f"rank {rank[-1]} <b", f".pane[data-rank={rank}]")
+    assert await tab.js("document.querySelector('#bold')") is None, "what a program prints is text"
+    await go(tab, f"/jobs/{namespace}/words")
+    await tab.click(".actions a[href$='/suspend']")
+    await tab.sees(f"pdc suspend paddlejob/words -n {namespace}")
+    await tab.click("main form button")
+    await tab.sees("Done")
+    await go(tab, f"/jobs/{namespace}/words")
+    await tab.sees("Suspended", "#live_headline")
+    await tab.sees("Resume", "#live_headline")
+
+
+async def test_a_job_that_fails_says_why_on_the_first_page_and_what_it_printed_on_its_own(
+    tab: Tab, server: Target, namespace: str
+) -> None:
+    attack = "print('<img src=x onerror=document.title=1>'); raise SystemExit(3)"
+    run(server, namespace, "breaks", "--", "python", "-c", attack)
+    await tab.sees("breaks", "#live_attention")
+    await tab.sees("exit code 3", "#live_attention")
+    await go(tab, f"/jobs/{namespace}/breaks")
+    await tab.sees("<img src=x onerror", "#live_failures")
+    await tab.sees("UserError", "#live_failures")
+    assert await tab.js("document.title") != "1"
+    assert await tab.js("document.querySelector('main img')") is None
+
+
+async def test_a_job_that_no_node_can_take_says_what_it_needs_and_what_is_free(
+    tab: Tab, server: Target, namespace: str
+) -> None:
+    run(server, namespace, "large", "--cpu", "500", "--", "python", "-c", "pass")
+    await go(tab, f"/jobs/{namespace}/large")
+    await tab.sees("cpu 500", "#live_why")
+    printed = pdc("explain", "pdj/large", "-n", namespace, env=server.env).stdout
+    verdict = printed.splitlines()[1].strip()
+    await tab.sees(verdict, "#live_why")
+
+
+async def test_both_languages_dark_colours_and_the_keyboard(tab: Tab, server: Target) -> None:
+    await tab.press("g", "j")
+    await tab.sees("Jobs", "h1")
+    await tab.sees("live", "#live")
+    await tab.press("/")
+    await tab.until("document.activeElement.id", "search")
+    await tab.press("z", "Enter")
+    await tab.until("location.search", "?q=z")
+    await tab.sees("live", "#live")
+    await tab.press("?")
+    await tab.until("document.getElementById('keys').open")
+    await tab.press("Escape")
+    light = await tab.js("getComputedStyle(document.body).backgroundColor")
+    await tab.dark(True)
+    assert await tab.js("getComputedStyle(document.body).backgroundColor") != light
+    await tab.dark(False)
+    await tab.click("button[name=theme]")
+    await tab.until("document.documentElement.dataset.theme", "dark")
+    assert await tab.js("getComputedStyle(document.body).backgroundColor") != light
+    await tab.click("button[name=language]")
+    await tab.sees("作业", "h1")
+    assert await tab.js("document.documentElement.lang") == "zh"
+    await tab.click("button[name=language]")
+    await tab.sees("Jobs", "h1")
+
+
+async def test_without_scripts_pages_are_read_and_logs_are_a_link_away(
+    chromium: Browser, server: Target, namespace: str
+) -> None:
+    run(server, namespace, "plain", "--", "python", "-c", "print('seen without scripts')")
+    pdc("wait", "pdj/plain", "--for=finished", "-n", namespace, env=server.env)
+    async with chromium.tab() as tab:
+        await tab.without_scripts()
+        await tab.open(address(server))
+        await tab.sees("Overview", "h1")
+        await go(tab, f"/jobs/{namespace}/plain")
+        await tab.sees("Completed")
+        await go(tab, f"/jobs/{namespace}/plain/logs?full=1")
+        await tab.sees("seen without scripts")
+
+
+async def test_an_address_that_was_used_says_so(chromium: Browser, server: Target, tmp_path: Path) -> None:
+    used = address(server)
+    async with chromium.tab() as tab:
+        await tab.open(used)
+        await tab.sees("Overview", "h1")
+    async with browser_page.running(tmp_path / "another") as other, other.tab() as tab:
+        await tab.open(used)
+        await tab.sees("was used already")

@@ -1,0 +1,223 @@
+"""The server over HTTP: who gets in, under which name, with which headers, and which forms it accepts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import aiohttp
+import pytest
+
+from paddlecloud.kube.client import Client
+from paddlecloud.kube.config import Config
+from paddlecloud.kube.credentials import Credential, Static
+from paddlecloud.kube.resource import PADDLEJOBS, SERVICEACCOUNTS, resource_of
+from paddlecloud.local.control_plane import ControlPlane
+from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
+from paddlecloud.ui.server import COOKIE
+from unit.ui import hostile
+from unit.ui.world import stored
+
+
+class Site(NamedTuple):
+    """The dashboard as a browser reaches it; `host` is what it sends as its name."""
+
+    url: str
+    host: str
+    token: str
+    http: aiohttp.ClientSession
+    dashboard: Dashboard
+
+    async def get(self, path: str, cookie: str = "", **headers: str) -> aiohttp.ClientResponse:
+        return await self._send("GET", path, cookie, headers)
+
+    async def post(
+        self, path: str, cookie: str = "", data: dict[str, str] | None = None, **headers: str
+    ) -> aiohttp.ClientResponse:
+        return await self._send("POST", path, cookie, headers, data)
+
+    async def _send(
+        self, method: str, path: str, cookie: str, headers: dict[str, str], data: dict[str, str] | None = None
+    ) -> aiohttp.ClientResponse:
+        sent = {"Host": self.host, **({"Cookie": f"{COOKIE}={cookie}"} if cookie else {}), **headers}
+        answer = await self.http.request(method, self.url + path, headers=sent, data=data, allow_redirects=False)
+        await answer.read()
+        return answer
+
+    async def signed_in(self) -> str:
+        """A cookie of the owner."""
+        identity = await self.dashboard.own_identity()
+        answer = await self.get(f"/?code={self.dashboard.server.sessions.new_code(identity)}")
+        return answer.cookies[COOKIE].value
+
+
+@pytest.fixture
+async def site(platform: ControlPlane) -> AsyncIterator[Site]:
+    token = (platform.data / "pki" / "admin.token").read_text().strip()
+    source = Static(Credential(authorization=f"Bearer {token}"))
+    config = Config(platform.url, ca=platform.certs.ca_cert.read_bytes(), source=source)
+    label, listening = new_label(), listen()
+    port = listening.getsockname()[1]
+    dashboard = Dashboard(config, label=label, feed_as="system:serviceaccount:kube-system:dashboard")
+    await dashboard.start(listening)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
+        yield Site(f"http://{LOOPBACK}:{port}", host_of(label, port), token, http, dashboard)
+    await dashboard.stop()
+
+
+async def test_a_code_opens_one_session_and_leaves_the_address(site: Site) -> None:
+    code = site.dashboard.server.sessions.new_code(await site.dashboard.own_identity())
+    answer = await site.get(f"/jobs?code={code}&status=Failed")
+    cookie = answer.cookies[COOKIE]
+    assert (cookie["httponly"], cookie["samesite"], cookie["path"]) == (True, "Strict", "/")
+    assert code not in await answer.text()
+    assert "url=/jobs?status=Failed" in await answer.text()
+    assert (await site.get("/", cookie.value)).status == 200
+    assert (await site.get(f"/?code={code}")).status == 401
+
+
+async def test_without_a_cookie_there_is_nothing(site: Site) -> None:
+    for path in ("/", "/jobs", "/jobs/default/words", "/-/live?path=/", "/-/logs?namespace=default&name=words"):
+        assert (await site.get(path)).status == 401
+        assert (await site.get(path, "made-up")).status == 401
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:{port}", "localhost:{port}", "pdc-0.localhost:{port}", "evil.example"])
+async def test_it_answers_under_its_own_name_alone(site: Site, host: str) -> None:
+    cookie = await site.signed_in()
+    port = site.host.rpartition(":")[2]
+    answer = await site.get("/", cookie, Host=host.format(port=port))
+    assert answer.status == 421
+    assert site.host not in await answer.text()
+
+
+async def test_every_answer_has_the_policy(site: Site) -> None:
+    cookie = await site.signed_in()
+    for path in ("/", "/jobs", "/nothing", "/-/static/page.js", "/-/sign-in"):
+        answer = await site.get(path, cookie)
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert answer.headers["X-Frame-Options"] == "DENY"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
+        assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+async def test_a_token_signs_in_and_a_wrong_one_does_not(site: Site) -> None:
+    good = await site.post("/-/sign-in", data={"token": site.token, "back": "/jobs"})
+    assert (good.status, good.headers["Location"]) == (303, "/jobs")
+    assert (await site.get("/jobs", good.cookies[COOKIE].value)).status == 200
+    bad = await site.post("/-/sign-in", data={"token": "made-up"})
+    assert bad.status == 401
+    assert COOKIE not in bad.cookies
+    for scheme in ("Bearer made-up", "Basic eDp5", ""):
+        assert (await site.post("/-/codes", Authorization=scheme)).status == 401
+    code = (await (await site.post("/-/codes", Authorization=f"Bearer {site.token}")).json())["code"]
+    assert COOKIE in (await site.get(f"/?code={code}")).cookies
+
+
+@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+async def test_nobody_is_sent_to_another_site(site: Site, back: str) -> None:
+    answer = await site.post("/-/preferences", data={"language": "zh", "back": back})
+    assert answer.headers["Location"] == "/"
+
+
+async def test_a_form_without_the_secret_of_its_session_changes_nothing(site: Site, admin: Client) -> None:
+    await stored(admin, hostile.job())
+    cookie, other = await site.signed_in(), await site.signed_in()
+    theirs = _secret(await (await site.get("/jobs/default/words/do/suspend", other)).text())
+    for data in ({}, {"secret": ""}, {"secret": theirs}):
+        assert (await site.post("/jobs/default/words/do/suspend", cookie, data)).status == 403
+        assert (await site.post("/-/sign-out", cookie, data)).status == 403
+    job = await admin.get(PADDLEJOBS, "words", "default")
+    assert not job["spec"].get("suspend")
+    assert (await site.get("/", cookie)).status == 200
+
+
+async def test_an_action_shows_its_command_then_runs_it_with_the_rights_of_the_viewer(
+    site: Site, admin: Client, platform: ControlPlane
+) -> None:
+    await stored(admin, hostile.job())
+    cookie = (await site.post("/-/sign-in", data={"token": site.token})).cookies[COOKIE].value
+    page = await (await site.get("/jobs/default/words/do/suspend", cookie)).text()
+    assert "pdc suspend paddlejob/words -n default" in page
+    done = await site.post("/jobs/default/words/do/suspend", cookie, {"secret": _secret(page)})
+    assert done.status == 200, await done.text()
+    assert (await admin.get(PADDLEJOBS, "words", "default"))["spec"]["suspend"] is True
+
+
+async def test_a_viewer_without_the_right_is_refused_by_the_command(
+    site: Site, admin: Client, platform: ControlPlane
+) -> None:
+    """A reader sees the job and its buttons; the API server refuses what they do."""
+    job = hostile.job()
+    job["metadata"]["namespace"] = "team-a"
+    await stored(admin, job)
+    cookie = (await site.post("/-/sign-in", data={"token": await _token(admin, "reader")})).cookies[COOKIE].value
+    page = await (await site.get("/jobs/team-a/words/do/suspend", cookie)).text()
+    done = await site.post("/jobs/team-a/words/do/suspend", cookie, {"secret": _secret(page)})
+    assert done.status == 409
+    assert "may not" in await done.text() or "forbidden" in await done.text()
+    assert not (await admin.get(PADDLEJOBS, "words", "team-a"))["spec"].get("suspend")
+
+
+async def test_signing_out_ends_the_session(site: Site) -> None:
+    cookie = await site.signed_in()
+    secret = _secret(await (await site.get("/", cookie)).text())
+    assert (await site.post("/-/sign-out", cookie, {"secret": secret})).status == 303
+    assert (await site.get("/", cookie)).status == 401
+
+
+async def test_who_comes_from_another_site_is_let_in_by_a_page_of_this_one(site: Site) -> None:
+    """The browser leaves the strict cookie out of a visit that another site began."""
+    answer = await site.get("/jobs?status=Failed", **{"Sec-Fetch-Site": "cross-site"})
+    assert (answer.status, COOKIE in answer.cookies) == (200, False)
+    assert 'content="0;url=/jobs?status=Failed"' in await answer.text()
+
+
+async def test_live_parts_come_first_whole_then_when_something_changes(site: Site, admin: Client) -> None:
+    cookie = await site.signed_in()
+    sent = {"Host": site.host, "Cookie": f"{COOKIE}={cookie}"}
+    async with site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent) as stream:
+        assert stream.content_type == "text/event-stream"
+        first = await _event(stream)
+        assert "live_list" in first
+        await stored(admin, hostile.job("new-one"))
+        while "new-one" not in (changed := await _event(stream)):
+            pass
+        assert "live_list" in changed
+
+
+async def _event(stream: aiohttp.ClientResponse) -> str:
+    text = b""
+    while not text.endswith(b"\n\n"):
+        text += await stream.content.readline()
+    return text.decode()
+
+
+def _secret(html: str) -> str:
+    found = re.search(r'name="secret" value="([^"]+)"', html)
+    assert found, html[:2000]
+    return found[1]
+
+
+async def _token(admin: Client, account: str) -> str:
+    """Of an account of team-a that may look, and change nothing."""
+    meta = {"name": account, "namespace": "team-a"}
+    rbac = "rbac.authorization.k8s.io"
+    await admin.create(SERVICEACCOUNTS, {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta})
+    binding = {
+        "apiVersion": f"{rbac}/v1",
+        "kind": "RoleBinding",
+        "metadata": meta,
+        "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"kind": "ServiceAccount", **meta}],
+    }
+    await admin.create(resource_of(binding), binding)
+    path = SERVICEACCOUNTS.path("team-a", account, "token")
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    answer = await admin.raw("POST", path, body=body)
+    return str(json.loads(answer.body)["status"]["token"])
