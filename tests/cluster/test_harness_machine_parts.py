@@ -112,3 +112,15 @@ def test_an_error_ends_with_the_end_of_the_log(tmp_path: Path) -> None:
     assert message.startswith("etcd is gone; the end of")
     assert message.splitlines()[1:] == ["    line 18", "    line 19"]
     assert "no log at" in with_log("etcd is gone", tmp_path / "missing")
+
+
+def test_a_limit_of_inotify_that_is_too_low_for_two_clusters_is_raised_and_said_once(tmp_path: Path) -> None:
+    limit, said = tmp_path / "max_user_instances", list[str]()
+    limit.write_text("128\n")
+    preflight.allow_inotify(limit, said.append)
+    assert int(limit.read_text()) == preflight.INOTIFY_INSTANCES
+    limit.write_text("8192\n")
+    preflight.allow_inotify(limit, said.append)
+    assert int(limit.read_text()) == 8192
+    (text,) = said
+    assert "from 128 to 1024" in text

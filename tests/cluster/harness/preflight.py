@@ -16,6 +16,11 @@ from .machine import other_clusters, running_machines
 
 _SPACE = 3 << 30  # bytes for images and pods of a base cluster
 
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+INOTIFY_INSTANCES = 1024
+"""Of all processes of root. Debian allows 128, and a kubelet that gets none ends: two clusters beside other programs
+need more, since each kubelet, containerd and shim watches files."""
+
 PROGRAMS = {
     "containerd": "containerd",
     "runc": "runc",
@@ -39,6 +44,7 @@ def check(layout: Layout, *, say: Callable[[str], None]) -> None:
         )
     install_packages(say)
     _kernel(layout)
+    allow_inotify(INOTIFY, say)
     check_space(layout)
     _addresses(layout)
 
@@ -93,6 +99,13 @@ def _kernel(layout: Layout) -> None:
             "use a virtual machine or a privileged container, with PDC_CLUSTER_CACHE on a file system such as ext4",
             reason="NoKernel",
         )
+
+
+def allow_inotify(limit: Path, say: Callable[[str], None]) -> None:
+    """It stays raised when the cluster is gone: programs that were started meanwhile may need it."""
+    if (had := int(limit.read_text())) < INOTIFY_INSTANCES:
+        limit.write_text(str(INOTIFY_INSTANCES))
+        say(f"raised fs.inotify.max_user_instances from {had} to {INOTIFY_INSTANCES}; it stays so until the next boot")
 
 
 def check_space(layout: Layout) -> None:
