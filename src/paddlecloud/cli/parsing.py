@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from paddlecloud.cli.command_table import COMMANDS, Command
@@ -16,7 +16,17 @@ OUTPUT_HELP = "json, yaml, name, wide, jsonpath=…, go-template=… or custom-c
 class Parser(argparse.ArgumentParser):
     """Raises `UsageError` instead of ending the process, so that every failure is reported in one place."""
 
+    given: Sequence[str] = ()
+    """The arguments that are parsed."""
+
     def error(self, message: str) -> NoReturn:
+        if message.startswith("the following arguments are required"):
+            known = self._option_string_actions
+            self.refuse_unknown([one for one in self.given if one[:2] == "--" and one.partition("=")[0] not in known])
+            if (missing := self._missing_choice(message)) is not None:
+                raise UsageError(
+                    f"{self.prog}: say what to do: {', '.join(_offered(missing))}", next=f"{self.prog} --help"
+                )
         raise UsageError(f"{self.prog}: {message}", next=f"{self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -25,6 +35,13 @@ class Parser(argparse.ArgumentParser):
             meant = question(str(value), known)
             text = f"{value!r} is none of {', '.join(known)}" + (f": {meant}" if meant else "")
             raise argparse.ArgumentError(action, text)
+
+    def _missing_choice(self, message: str) -> argparse.Action | None:
+        """The word that says what to do, if that is what is missing: names come after it."""
+        named = message.partition(": ")[2].split(", ")[0]
+        positional = (action for action in self._actions if not action.option_strings)
+        choosing = (action for action in positional if action.choices)
+        return next((action for action in choosing if named in (action.dest, action.metavar)), None)
 
     def refuse_unknown(self, words: list[str]) -> None:
         """What no flag and no argument takes, with the flag that was meant."""
@@ -89,6 +106,7 @@ class Parsers:
         if parser.get_default("after_dashes") is not None and "--" in arguments:
             cut = arguments.index("--")
             arguments, rest = arguments[:cut], arguments[cut + 1 :]
+        parser.given = arguments
         # Intermixed, so that `get pods -w web-0` means what it says.
         args, unknown = parser.parse_known_intermixed_args(_booleans(parser, arguments))
         program = _program(parser, arguments, getattr(args, "words", []), unknown)
@@ -132,7 +150,10 @@ def _booleans(parser: argparse.ArgumentParser, arguments: list[str]) -> list[str
             return plain + arguments[index:]
         flag, equals, value = argument.partition("=")
         action = known.get(flag)
-        if not equals or action is None or action.nargs != 0:
+        if action is not None and action.nargs == "?" and not equals and action.choices is not None:
+            following = arguments[index + 1 : index + 2]  # a word that it cannot take is an argument of the command
+            plain.append(argument if following and following[0] in action.choices else f"{flag}={action.const}")
+        elif not equals or action is None or action.nargs != 0:
             plain.append(argument)
         elif value not in ("true", "false"):
             raise UsageError(f"{flag} takes true or false, not {value!r}", next=f"{parser.prog} --help")
@@ -183,6 +204,12 @@ def add_files(parser: argparse.ArgumentParser, *, required: bool) -> None:
         "-f", "--filename", action="append", default=[], required=required, metavar="PATH", help="file, directory or -"
     )
     parser.add_argument("-R", "--recursive", action="store_true", help="descend into sub-directories")
+
+
+def add_dry_run(parser: argparse.ArgumentParser, *, help: str) -> None:
+    """`--dry-run` alone means the client's, as kubectl had it and other commands have it."""
+    choices = ("none", "client", "server")
+    parser.add_argument("--dry-run", nargs="?", const="client", choices=choices, default="none", help=help)
 
 
 def duration(text: str) -> float:

@@ -26,6 +26,7 @@ PHRASES: dict[str, tuple[str, str]] = {
         "container {name} {ending}, restarted {restarts} times",
         "容器 {name} {ending}，已重启 {restarts} 次",
     ),
+    "crashed-once": ("container {name} {ending}, restarted once", "容器 {name} {ending}，已重启 1 次"),
     "container-waits": ("container {name} waits: {what}", "容器 {name} 在等待：{what}"),
     "ending": ("ended with exit code {code}{detail}", "以退出码 {code} 结束{detail}"),
     "pod-failed": ("failed: {what}", "失败：{what}"),
@@ -88,8 +89,9 @@ PHRASES: dict[str, tuple[str, str]] = {
         "{text}；重启次数：{count}，最近一次在 {since} 前，原因是 {pod}：{kind}",
     ),
     "restarted-uncounted": (
-        "{text}; restarts: {count}, and {uncounted} that do not count, the last {since} ago after {pod}: {kind}",
-        "{text}；重启次数：{count}，另有不计数的 {uncounted} 次，最近一次在 {since} 前，原因是 {pod}：{kind}",
+        "{text}; restarts: {count}, and {uncounted} that are not counted as retries, the last {since} ago after {pod}: "
+        "{kind}",
+        "{text}；重启次数：{count}，另有 {uncounted} 次不计入重试次数，最近一次在 {since} 前，原因是 {pod}：{kind}",
     ),
     "detail": ("{what}: {detail}", "{what}：{detail}"),
     "warning": ("{text}; last warning{where}: {warning}", "{text}；最近的警告{where}：{warning}"),

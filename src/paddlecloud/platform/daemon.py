@@ -26,6 +26,7 @@ from typing import Any
 from paddlecloud.api import crd
 from paddlecloud.kube import descriptors, garbage, logs
 from paddlecloud.kube.watchdog import LoopWatchdog
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.apiserver.auth.identities import NODE_CONTROLLER
 from paddlecloud.local.control_plane import ControlPlane, PlatformError
 from paddlecloud.local.nodes.keeper import nodes_before
@@ -64,7 +65,7 @@ def main() -> int:
         answer({"error": str(error), "conflict": True, "next": f"pdc status --data {args.data}"})
         return 1
     except (StorageError, OSError) as error:
-        text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        text = cause_of(error)
         conflict = getattr(error, "errno", None) == errno.EADDRINUSE
         answer({"error": text, "conflict": conflict, "next": f"pdc doctor --data {args.data}"})
         return 1

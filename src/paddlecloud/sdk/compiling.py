@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.api.outputs import raised_in
+from paddlecloud.kube.wording import cause_of
 
 SECONDS = 300.0
 _NO_KFP = 43
@@ -75,7 +76,7 @@ def compile_file(
         except subprocess.TimeoutExpired:
             raise CompileError(f"{path} was not compiled within {SECONDS:g} s") from None
         except OSError as error:
-            raise NoKfp(f"cannot run {command[0]}: {error.strerror}") from error
+            raise NoKfp(f"cannot run {command[0]}: {cause_of(error)}") from error
         if done.returncode == _NO_KFP:
             raise NoKfp(done.stderr.strip())
         if done.returncode != 0 or not target.exists():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from paddlecloud.kube.errors import Unreachable
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.sdk.remote import Output
 
 Warn = Callable[[str], None]
@@ -64,7 +65,7 @@ def download(start: Start, source: str, destination: Path, *, moved: Callable[[i
             raise CopyError(f"what the container sent is no archive: {error}") from error
         found = 0
     except OSError as error:
-        raise CopyError(f"cannot write {target}: {error}") from error
+        raise CopyError(f"cannot write {target}: {cause_of(error)}") from error
     finally:
         program.close()
     if program.exit_code != 0 or not found:
@@ -91,7 +92,7 @@ def upload(start: Start, source: Path, destination: str, *, moved: Callable[[int
         while (piece := program.read()) is not None:
             complaints += piece.data
     except OSError as error:
-        raise CopyError(f"cannot read {source}: {error}") from error
+        raise CopyError(f"cannot read {source}: {cause_of(error)}") from error
     finally:
         program.close()
     if program.exit_code != 0:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from paddlecloud.api.names import PADDLEJOB
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.sdk import html
 from paddlecloud.sdk.checking import ArgumentError
 
@@ -206,7 +207,7 @@ def _text(source: str | os.PathLike[str]) -> Iterator[tuple[str, Any]]:
         try:
             text = Path(source).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ManifestError(f"cannot read {where}: {error}") from error
+            raise ManifestError(f"cannot read {where}: {cause_of(error)}") from error
     try:
         for line, value in load_all(text):
             yield from _unfold(f"{where}:{line}", value)

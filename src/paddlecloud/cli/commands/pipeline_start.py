@@ -21,6 +21,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.generated_names import suffix
 from paddlecloud.kube.name_rules import subdomain_problems
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import actions, cache_misses, record, schedule, starting, states
 from paddlecloud.pipelines.runs.package import Package, PackageError
@@ -267,7 +268,7 @@ def _readable(file: str) -> Iterator[None]:
     except PackageError as error:
         raise InputError(f"{file} cannot be run", why=str(error)) from error
     except OSError as error:
-        raise InputError(f"cannot read {file}", why=str(error.strerror)) from error
+        raise InputError(f"cannot read {file}", why=cause_of(error)) from error
 
 
 def _request(session: Session, args: argparse.Namespace, found: Package) -> RunRequest:

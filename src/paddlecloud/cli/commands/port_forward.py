@@ -24,6 +24,7 @@ from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.sdk.forwarding import Forward
 from paddlecloud.sdk.remote import Connection, Remote
 
@@ -117,7 +118,7 @@ async def _listen(forward: Forward, pair: Pair, address: str) -> int:
     except OSError as error:
         raise CliError(
             f"cannot listen on {address}:{pair.local}",
-            why=error.strerror or str(error),
+            why=cause_of(error),
             next=f":{pair.remote} takes any free port",
             exit_code=CONFLICT,
         ) from error

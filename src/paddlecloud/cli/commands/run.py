@@ -16,7 +16,7 @@ import sys
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, OK, CliError, UsageError, attempting
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.placing import of_object
-from paddlecloud.cli.parsing import Parsers, number
+from paddlecloud.cli.parsing import Parsers, add_dry_run, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import AlreadyExists
@@ -56,14 +56,7 @@ def add_commands(parsers: Parsers) -> None:
     )
     parser.add_argument("--retries", type=number(0), default=0, metavar="N", help="restart N times on failure")
     parser.add_argument("-d", "--detach", action="store_true", help="do not follow the logs")
-    parser.add_argument(
-        "--dry-run",
-        nargs="?",
-        const="client",
-        default="none",
-        choices=("none", "client", "server"),
-        help="print what would be created; =server has the API server check it as well",
-    )
+    add_dry_run(parser, help="print what would be created; =server has the API server check it as well")
     parser.set_defaults(run=run, after_dashes=[], rank=None, all_ranks=True, timestamps=False, data=None)
 
 

@@ -102,7 +102,7 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--name", help="name of the job (default: made up, and deleted a day after its end)")
     parser.add_argument("--schedule", metavar="CRON", help='make a job each time it is due, as "30 2 * * *"')
     parser.add_argument("--terminate", action="store_true", help="first end what the cache servers are doing")
-    parser.add_argument("--no-wait", action="store_true", help="return at once")
+    parser.add_argument("-d", "--detach", "--no-wait", dest="no_wait", action="store_true", help="return at once")
     parser.add_argument("--timeout", type=duration, metavar="TIME", help="how long to wait (default: for ever)")
     parser.set_defaults(run=run)
 

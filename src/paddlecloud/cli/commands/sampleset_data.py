@@ -16,7 +16,7 @@ from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import SAMPLESETS, Object
 from paddlecloud.kube.sizes import binary_size
-from paddlecloud.kube.wording import number_of
+from paddlecloud.kube.wording import cause_of, number_of
 
 UNKNOWN = "<unknown>"
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
@@ -70,7 +70,7 @@ def remove_data(session: Session, name: str) -> int:
         try:
             folders.remove(namespace, name)
         except OSError as error:
-            raise CliError(f"the data of {name} cannot be removed", why=str(error)) from error
+            raise CliError(f"the data of {name} cannot be removed", why=cause_of(error)) from error
     if fmt.name:
         output.print_report(session, "RetainedSampleSetRemoved", {**data.__dict__})
     else:

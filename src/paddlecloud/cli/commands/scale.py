@@ -137,7 +137,8 @@ def _refused(session: Session, where: ObjectRef, replicas: int, error: Invalid) 
 
 
 def _not_scalable(where: ObjectRef) -> UsageError:
-    return UsageError(f"{where.display} cannot be scaled", why="its kind has no scale subresource", next="pdc explain")
+    why, following = "its kind has no scale subresource", f"pdc explain {where.display}"
+    return UsageError(f"{where.display} cannot be scaled", why=why, next=following)
 
 
 def run_suspend(session: Session, args: argparse.Namespace) -> int:

@@ -21,6 +21,7 @@ from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 
 if TYPE_CHECKING:
     from paddlecloud.local.scheduler.simulation.report import Report, Waits
@@ -79,7 +80,7 @@ def _load(path: Path) -> Trace:
     try:
         return load(path.read_text(), name=path.name)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read {path}", why=str(error)) from error
+        raise InputError(f"cannot read {path}", why=cause_of(error)) from error
     except TraceError as error:
         raise InputError(f"{path} is no trace", why=str(error), next="pdc simulate --help") from error
 

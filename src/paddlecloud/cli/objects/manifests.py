@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from paddlecloud.cli.failures import InputError, UsageError
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.kube.yamlio import YamlError, read_all
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -100,7 +101,7 @@ def read(path: str) -> str:
             with open(path, "rb") as file:
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UsageError(f'cannot read "{path}"', why=error.strerror or str(error), next=f"ls -l {path}") from error
+        raise UsageError(f'cannot read "{path}"', why=cause_of(error), next=f"ls -l {path}") from error
     if len(data) > MAX_BYTES:
         raise InputError(f"{path} is too large", why=f"more than {MAX_BYTES >> 20} MiB", next="split the file")
     try:

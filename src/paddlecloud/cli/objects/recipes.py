@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from paddlecloud.cli.failures import CONFLICT, CliError, InputError
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.images.errors import RecipeError
 from paddlecloud.local.images.recipe import FILE, Recipe, parse_recipe
 from paddlecloud.local.images.reference import parse_reference
@@ -39,7 +40,9 @@ def read(path: Path, tags: Sequence[str]) -> tuple[Recipe, dict[str, Any]]:
     try:
         body = yaml.safe_load(file.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise InputError(f"cannot read the recipe {file}", why=str(error), next="pdc image build --help") from error
+        raise InputError(
+            f"cannot read the recipe {file}", why=cause_of(error), next="pdc image build --help"
+        ) from error
     if isinstance(body, dict):
         named = body.get("names")
         own = [str(name) for name in named] if isinstance(named, list) else []

@@ -13,6 +13,10 @@ from paddlecloud.kube.resource import Resource
 Schema = Mapping[str, Any]
 MAX_DEPTH = 12
 """Schemas may contain themselves (JSONSchemaProps does)."""
+MOST_LISTED = 20
+"""Fields that one sentence names."""
+NEAR_THE_TOP = 2
+"""Levels below `spec` on which a field is looked for that was written in the wrong place."""
 
 
 class SchemaField(NamedTuple):
@@ -35,13 +39,12 @@ def fetch(api: Api, resource: Resource) -> dict[str, Any]:
 
 def descend(document: Schema, resource: Resource, path: list[str]) -> SchemaField:
     """The field at the end of the path; lists and maps are passed through to what they hold."""
-    schema = _root(document, resource)
-    field = SchemaField((), schema)
+    root = field = SchemaField((), _root(document, resource))
     for depth, name in enumerate(path):
         inner = _inside(document, field.schema)
         properties = inner.get("properties") or {}
         if name not in properties:
-            raise _unknown(resource, path[:depth], name, list(properties))
+            raise _unknown(resource, path[:depth], name, list(properties), _elsewhere(document, root, name))
         field = SchemaField((*field.path, name), properties[name], name in (inner.get("required") or ()))
     return field
 
@@ -108,12 +111,24 @@ def _root(document: Schema, resource: Resource) -> Schema:
     raise CliError(f"the server documents no {resource.kind}", next="pdc api-resources", exit_code=NOT_FOUND)
 
 
-def _unknown(resource: Resource, above: list[str], name: str, known: list[str]) -> CliError:
+def _elsewhere(document: Schema, root: SchemaField, name: str) -> str:
+    """The path of the field of this name that is nearest to the top of the object; empty where there is none."""
+    level = [field for field in children(document, root) if field.path == ("spec",)]
+    for _ in range(NEAR_THE_TOP):
+        level = [child for field in level for child in children(document, field)]
+        if found := [field for field in level if field.path[-1] == name]:
+            return ".".join(found[0].path)
+    return ""
+
+
+def _unknown(resource: Resource, above: list[str], name: str, known: list[str], elsewhere: str) -> CliError:
     where = ".".join([resource.kind.lower(), *above])
-    why = f"it has {len(known)} others" if known else "its fields are not documented one by one"
+    why = f"its fields are {', '.join(sorted(known))}" if known else "its fields are not documented one by one"
+    if len(known) > MOST_LISTED:
+        why = ""
     return CliError(
         f'{where} has no field "{name}"',
-        why=question(name, known) or why,
+        why=f"the field is {elsewhere}" if elsewhere else question(name, known) or why,
         next=f"pdc explain {where}",
         exit_code=NOT_FOUND,
     )

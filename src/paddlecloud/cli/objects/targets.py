@@ -35,7 +35,8 @@ def parse(words: list[str], *, usage: str) -> list[tuple[str, tuple[str, ...]]]:
     for word in words:
         kind, slash, name = word.partition("/")
         if not (kind and slash and name) or "/" in name:
-            raise UsageError(f'"{word}" is not KIND/NAME', why="the two forms cannot be mixed: " + usage)
+            mixed = "" if "/" in word else "KIND/NAME and KIND NAME cannot be mixed: "
+            raise UsageError(f'"{word}" is not KIND/NAME', why=mixed + usage)
         if found and found[-1][0] == kind:
             found[-1] = (kind, (*found[-1][1], name))
         else:

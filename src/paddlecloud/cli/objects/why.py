@@ -187,7 +187,8 @@ class _Judge:
         reason = str(waiting["reason"])
         state = FAILED if reason in SELF_EXPLAINING else WAITING
         if reason == "CrashLoopBackOff" and last:
-            text = self._say("crash-loop", name=name, ending=self._ending(last), restarts=restarts)
+            key = "crashed-once" if restarts == 1 else "crash-loop"
+            text = self._say(key, name=name, ending=self._ending(last), restarts=restarts)
             return Verdict(state, text, reason, _last_lines(last.get("message")))
         what = self._detail(reason, first_and_last(str(waiting.get("message") or "")))
         text = self._say("container-waits", name=name, what=what)

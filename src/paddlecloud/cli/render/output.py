@@ -11,6 +11,7 @@ from paddlecloud.cli.failures import UsageError
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import nearest
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.wording import cause_of
 
 STRUCTURED = ("json", "yaml", "jsonpath", "go-template", "go-template-file")
 """What every command can print, because it needs no knowledge of the kind."""
@@ -53,7 +54,7 @@ def _read(path: str) -> str:
         with open(path, encoding="utf-8") as file:
             return file.read()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f'cannot read "{path}"', why=str(error), next=f"ls -l {path}") from error
+        raise UsageError(f'cannot read "{path}"', why=cause_of(error), next=f"ls -l {path}") from error
 
 
 def check(fmt: Format) -> None:

@@ -30,6 +30,7 @@ from typing import Any
 import yaml
 
 from paddlecloud.kube.nearest import question
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.images.errors import RecipeError
 from paddlecloud.local.images.reference import Reference, parse_reference
 
@@ -78,7 +79,7 @@ def read_recipe(path: Path) -> Recipe:
     try:
         body = yaml.safe_load(path.read_text())
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise RecipeError(f"{path}: {error}") from error
+        raise RecipeError(f"{path}: {cause_of(error)}") from error
     return parse_recipe(body, path)
 
 

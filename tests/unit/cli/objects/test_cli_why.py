@@ -159,7 +159,7 @@ OTHERS = [
             },
         },
         "ok",
-        "Running; restarts: 1, and 1 that do not count, the last 60s ago after x-worker-0: Deleted",
+        "Running; restarts: 1, and 1 that are not counted as retries, the last 60s ago after x-worker-0: Deleted",
     ),
     (
         restarted("Running", restarts=1, actions=["Restart"]),
@@ -169,7 +169,7 @@ OTHERS = [
     (
         restarted("Running", disruptions=1, actions=["Restart", "Ignore"]),
         "ok",
-        "Running; restarts: 0, and 2 that do not count, the last 60s ago after x: OOM",
+        "Running; restarts: 0, and 2 that are not counted as retries, the last 60s ago after x: OOM",
     ),
     (
         restarted("Completed", restarts=2, actions=["Restart", "Restart"]),
