@@ -10,6 +10,8 @@ import base64
 import contextlib
 import itertools
 import json
+import os
+import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -160,7 +162,7 @@ async def running(folder: Path, *flags: str) -> AsyncIterator[Browser]:
     profile = folder / "profile"
     process = await asyncio.create_subprocess_exec(
         program, *_FLAGS, f"--user-data-dir={profile}", *flags,
-        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:
         chosen = profile / "DevToolsActivePort"
@@ -168,5 +170,5 @@ async def running(folder: Path, *flags: str) -> AsyncIterator[Browser]:
         async with aiohttp.ClientSession() as session:
             yield Browser(session, int(chosen.read_text().splitlines()[0]))
     finally:
-        process.terminate()
+        os.killpg(process.pid, signal.SIGTERM)  # Debian's program is a script, whose end alone would leave the browser
         await process.wait()
