@@ -44,6 +44,7 @@ from paddlecloud.local.nodes.nodes import Nodes
 from paddlecloud.local.nodes.objects import share_of
 from paddlecloud.local.scheduler.controller.scheduler import Scheduler
 from paddlecloud.local.scheduler.controller.watches import Watches
+from paddlecloud.local.scheduler.namespace_queue import namespace_queue
 from paddlecloud.local.workflow.artifacts import driver as artifact_volumes
 from paddlecloud.local.workflow.artifacts.driver import ArtifactDriver
 from paddlecloud.local.workflow.artifacts.repository import Repository
@@ -107,6 +108,7 @@ class EmbeddedPlatform:
         images = ImageStore(folders=self._recipes)
         self._workflows = Workflows(control_plane, self._artifacts, images.program)
         control_plane.admission.policies.append(functools.partial(judge_images, obstacle=images.obstacle))
+        control_plane.admission.mutators.append(namespace_queue(control_plane.store))
         self._watches = Watches(self._workloads.manager)
         self._scheduler = Scheduler(
             control_plane.client(SCHEDULER, user_agent="scheduler"), self._watches, clock=self._clock
