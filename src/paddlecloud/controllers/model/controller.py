@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from paddlecloud.controllers.operator import Operator
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
-from paddlecloud.kube.errors import AlreadyExists, ApiError, NotFound
+from paddlecloud.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound
 from paddlecloud.kube.resource import (
     EARLIER_PADDLESERVICES,
     MODELS,
@@ -34,6 +35,7 @@ from paddlecloud.kube.resource import (
     Object,
     key_of,
 )
+from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.modelhub import users
 from paddlecloud.modelhub.catalogue import VersionKey, version_key
 from paddlecloud.modelhub.errors import Damaged
@@ -48,6 +50,8 @@ SCAN = 600.0
 YOUNG = 600.0
 """Seconds that a push has to register what it stored, before the controller does."""
 RETRY = 1.0
+SYSTEM = "kube-system"
+"""The namespace that is as old as its platform."""
 
 
 class ModelController(Operator[Observed, ModelPlan]):
@@ -217,11 +221,33 @@ class ModelController(Operator[Observed, ModelPlan]):
         found = await self._store.scan()
         for which in found.gone:
             self.controller.queue.add(Key(which.namespace, object_name(which.model, which.version)))
+        began: dict[str, tuple[float, float]] = {}
         for which, written in found.found.items():
             key = Key(which.namespace, object_name(which.model, which.version))
             served = self._namespace in (None, which.namespace)
-            if served and self._versions.cache.get(key) is None and self.clock.now() - written >= YOUNG:
+            if not served or self._versions.cache.get(key) is not None or self.clock.now() - written < YOUNG:
+                continue
+            if which.namespace not in began:
+                began[which.namespace] = await self._began(which.namespace)
+            platform, namespace = began[which.namespace]
+            if written < platform or written >= namespace:
                 await self._register(which)
+
+    async def _began(self, namespace: str) -> tuple[float, float]:
+        """When the platform and the namespace were made. What was stored in between is of an earlier namespace of the
+        name, and nobody's any more; what was stored before is of a platform that was set up anew."""
+        try:
+            own = await self._created(namespace)
+        except NotFound:
+            return 0.0, math.inf
+        try:
+            return await self._created(SYSTEM), own
+        except Forbidden:  # a controller of one namespace
+            return 0.0, own
+
+    async def _created(self, namespace: str) -> float:
+        found = await self.client.get(NAMESPACES, namespace)
+        return parse_rfc3339(str(found["metadata"]["creationTimestamp"]))
 
     async def _register(self, which: VersionKey) -> None:
         """A push was killed before it did this, or the API server was set up anew. Aliases are not guessed."""
