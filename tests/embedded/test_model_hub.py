@@ -173,6 +173,8 @@ def test_an_upload_that_was_killed_continues_where_it_stopped(
     local = read_local(tmp_path / "big")
     assert client.push(own.namespace, "big", "1", local, FACTS).created
     assert sent == [2 << 20, LARGE]
+    again = pdc("-n", own.namespace, "model", "push", "big:1", str(tmp_path / "big"), env=own.env(hub))
+    assert "is there already, with the same files" in again.stdout
     which = VersionKey(own.namespace, "big", "1")
     stored = client.manifest(which)
     assert b"".join(client.read(which, stored.files[0])) == (tmp_path / "big" / "weights.onnx").read_bytes()

@@ -7,6 +7,7 @@ the same files have the same digest, under every name and of every author.
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -78,8 +79,7 @@ def check_paths(paths: Sequence[str]) -> None:
         raise Refused("there is no file in it: a version has at least one")
     if len(paths) > MOST_FILES:
         raise Refused(f"it has {len(paths):,} files, more than {MOST_FILES:,}; pack those that belong together")
-    known = set(paths)
-    if len(known) < len(paths):
+    if len(set(paths)) < len(paths):
         raise Refused("two of its files have the same name")
     for path in paths:
         parts = path.split("/")
@@ -89,9 +89,10 @@ def check_paths(paths: Sequence[str]) -> None:
             raise Refused(f"the name {path!r} leads outside of the model's folder, or is no name of a file")
         if not path.isprintable():
             raise Refused(f"the name {path!r} has characters that cannot be printed; rename the file")
-        for depth in range(1, len(parts)):
-            if "/".join(parts[:depth]) in known:
-                raise Refused(f"{'/'.join(parts[:depth])!r} would be a file and a folder")
+    ordered = sorted(path.replace("/", "\0") for path in paths)  # what is below a name follows it at once
+    for upper, lower in itertools.pairwise(ordered):
+        if lower.startswith(f"{upper}\0"):
+            raise Refused(f"{upper.replace(chr(0), '/')!r} would be a file and a folder")
 
 
 def is_sha256(text: str) -> bool:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 
 from paddlecloud.modelhub import manifest, read_grant
 from paddlecloud.modelhub.errors import Damaged, Refused
-from paddlecloud.modelhub.received import Received
 from paddlecloud.modelhub.server import authorisation, downloads, uploads
 from paddlecloud.modelhub.server.replies import Answered
 from unit.budgets.inputs import JSON, Row, times
@@ -23,6 +22,18 @@ def files_of(size: int, blob: str = "") -> str:
     return ",".join(file % ("a/" * (number % 20), number, "0" * 64, blob) for number in range(max(1, size // 150)))
 
 
+def deep_files_of(size: int) -> bytes:
+    """Each as deep as a path may be."""
+    file = '{"path":"%06d/%s","sha256":"%s","size":1}'
+    shown = (file % (number, "/".join(["a"] * 508), "0" * 64) for number in range(max(1, size // 1100)))
+    return f'{{"files":[{",".join(shown)}]}}'.encode()
+
+
+def facts_of(size: int) -> bytes:
+    entries = ",".join(f'"{number}":1' for number in range(size // 9))
+    return f'{{"files":[{files_of(150)}],"metrics":{{{entries}}}}}'.encode()
+
+
 def manifest_of(size: int) -> bytes:
     head = '"format":1,"namespace":"n","model":"m","version":"1","digest":"","size":0'
     return f'{{{head},"files":[{files_of(size, BLOB)}]}}'.encode()
@@ -35,7 +46,7 @@ def read_manifest(content: bytes) -> None:
 
 def read_request(content: bytes) -> None:
     with contextlib.suppress(Answered, Refused):
-        Received("team", tuple(uploads.decoded(content).files))
+        uploads.judged(content, "team", "ada", "2026-01-01T00:00:00Z")
 
 
 def read_credential(header: str) -> None:
@@ -50,7 +61,12 @@ def basic_of(size: int) -> str:
 def modelhub() -> Iterator[Row]:
     for name, make in {**JSON, "files": manifest_of}.items():
         yield Row("modelhub: manifests", name, make, read_manifest)
-    lists = {**JSON, "files": lambda size: f'{{"files":[{files_of(size)}]}}'.encode()}
+    lists = {
+        **JSON,
+        "deep files": deep_files_of,
+        "metrics": facts_of,
+        "files": lambda size: f'{{"files":[{files_of(size)}]}}'.encode(),
+    }
     for name, make in lists.items():
         yield Row("modelhub: POST /v1/namespaces/{namespace}/models/{model}/versions", name, make, read_request)
     for name, header in {"password": basic_of, "token": times("a", "Bearer ")}.items():

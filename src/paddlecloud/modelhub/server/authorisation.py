@@ -1,9 +1,11 @@
 """Who may do what: the Kubernetes API decides for tokens, a signature for read grants.
 
-The server has no rights of its own. It asks for a SelfSubjectAccessReview with the caller's token, which also finds out
-whether the token is valid: get, list, create or delete of ModelVersions, so rights to files are rights to the
-kind. The answers are kept for seconds: a right that was taken away ends that much later. A read grant opens the files
-of the version that it names, and nothing else.
+The server has no rights of its own. It asks with the caller's token, which also finds out whether the token is valid.
+Who reads a version must be able to get its ModelVersion, and reads what that names by its digest: a manifest alone
+opens nothing, for namespaces go and others get their names, while the store keeps what a killed push left. For all
+else there is a SelfSubjectAccessReview: list, create or delete of ModelVersions. The answers are kept for seconds: a
+right that was taken away ends that much later. A read grant opens the files of the version that it names, and nothing
+else.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from paddlecloud.modelhub.server.replies import NO_CREDENTIALS, Answered
 
 SECONDS = 5.0
 MOST_ANSWERS = 4096
+Ask = Callable[["HubCaller", str, str, str], Awaitable[str]]
 GrantKey = Callable[[], Awaitable[bytes | None]]
 
 
@@ -65,7 +68,7 @@ class Authoriser:
 
     def __init__(self, transport: HttpTransport, key: GrantKey, clock: Clock) -> None:
         self._transport, self._key, self._clock = transport, key, clock
-        self._answers: OrderedDict[tuple[bytes, str, str, str], tuple[float, bool]] = OrderedDict()
+        self._answers: OrderedDict[tuple[bytes, str, str, str], tuple[float, str]] = OrderedDict()
 
     def client(self, caller: HubCaller) -> Client:
         """The Kubernetes API with the rights of the caller."""
@@ -86,36 +89,39 @@ class Authoriser:
         """Raises `Answered` with 403, or what the Kubernetes API answers to a token that is not valid."""
         if caller.grant is not None:
             raise Answered(403, "Forbidden", "a read grant opens the files of one version and nothing else")
-        which = hashlib.sha256(caller.token.encode()).digest(), verb, namespace, name
-        known = self._answers.get(which)
-        if known is None or known[0] <= self._clock.monotonic():
-            allowed = await self._review(caller, verb, namespace, name)
-            self._answers[which] = self._clock.monotonic() + SECONDS, allowed
-            self._answers.move_to_end(which)
-            while len(self._answers) > MOST_ANSWERS:
-                self._answers.popitem(last=False)
-        else:
-            allowed = known[1]
+        allowed = await self._kept(caller, verb, namespace, name, self._review)
         if not allowed:
             what = f"{verb} {MODELVERSIONS.full_name}" + (f" {name}" if name else "")
             raise Answered(403, "Forbidden", f"the token may not {what} in namespace {namespace}")
 
-    async def check_read(self, caller: HubCaller, namespace: str, model: str, version: str) -> None:
-        """For one version; the digest of a grant is compared by `check_digest` when the manifest is known."""
+    async def readable(self, caller: HubCaller, namespace: str, model: str, version: str) -> str:
+        """The digest of the content that the caller may read under this name. Raises what the Kubernetes API answers:
+        403 without the right, 404 where there is no such ModelVersion."""
         if caller.grant is None:
-            await self.check(caller, "get", namespace, reference.object_name(model, version))
-        elif caller.grant[:3] != (namespace, model, version):
+            return await self._kept(caller, "get", namespace, reference.object_name(model, version), self._digest)
+        if caller.grant[:3] != (namespace, model, version):
             opened = caller.grant
             raise Answered(
                 403, "Forbidden", f"this read grant opens {opened.model}:{opened.version} of {opened.namespace} only"
             )
+        return caller.grant.digest
 
-    @staticmethod
-    def check_digest(caller: HubCaller, digest: str) -> None:
-        if caller.grant is not None and caller.grant.digest != digest:
-            raise Answered(
-                403, "Forbidden", "the version was removed and pushed again with other files; deploy the pod again"
-            )
+    async def _kept(self, caller: HubCaller, verb: str, namespace: str, name: str, ask: Ask) -> str:
+        which = hashlib.sha256(caller.token.encode()).digest(), verb, namespace, name
+        known = self._answers.get(which)
+        if known is not None and known[0] > self._clock.monotonic():
+            return known[1]
+        answer = await ask(caller, verb, namespace, name)
+        self._answers[which] = self._clock.monotonic() + SECONDS, answer
+        self._answers.move_to_end(which)
+        while len(self._answers) > MOST_ANSWERS:
+            self._answers.popitem(last=False)
+        return answer
 
-    async def _review(self, caller: HubCaller, verb: str, namespace: str, name: str) -> bool:
-        return await access.may(self.client(caller), verb, MODELVERSIONS, namespace, name)
+    async def _digest(self, caller: HubCaller, verb: str, namespace: str, name: str) -> str:
+        found = await self.client(caller).get(MODELVERSIONS, name, namespace)
+        return str(found["spec"]["digest"])
+
+    async def _review(self, caller: HubCaller, verb: str, namespace: str, name: str) -> str:
+        """Empty if the caller may not."""
+        return "allowed" if await access.may(self.client(caller), verb, MODELVERSIONS, namespace, name) else ""

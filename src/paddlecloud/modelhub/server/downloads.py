@@ -23,6 +23,7 @@ from paddlecloud.modelhub.errors import Damaged, HubError, UnknownVersion
 from paddlecloud.modelhub.manifest import File, Manifest
 from paddlecloud.modelhub.pull import read_stored
 from paddlecloud.modelhub.server import tarball
+from paddlecloud.modelhub.server.places import Place
 from paddlecloud.modelhub.server.replies import Answered
 from paddlecloud.modelhub.server.threads import PIECE_SECONDS, Threads
 from paddlecloud.storage.errors import Missing, StorageError
@@ -81,7 +82,7 @@ class Downloads:
         headers = {"ETag": f'"{found.digest.removeprefix("sha256:")}"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 
-    async def file(self, request: web.Request, version: ServedVersion, path: str) -> web.StreamResponse:
+    async def file(self, request: web.Request, place: Place, version: ServedVersion, path: str) -> web.StreamResponse:
         file = version.files.get(path)
         if file is None:
             shown = f"{version.manifest.model}:{version.manifest.version}"
@@ -94,14 +95,14 @@ class Downloads:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
         status = 206 if "Content-Range" in headers else 200
         source = _cut(read_stored(self._store, file, start), end - start) if end > start else iter(())
-        return await self._send(request, status, headers, end - start, source)
+        return await self._send(request, place, status, headers, end - start, source)
 
-    async def archive(self, request: web.Request, found: Manifest) -> web.StreamResponse:
+    async def archive(self, request: web.Request, place: Place, found: Manifest) -> web.StreamResponse:
         """No ranges: its end has a checksum of everything before it."""
         source = self._noted(found, tarball.pieces(found, partial(read_stored, self._store)))
         headers = {"Content-Type": "application/gzip", "Accept-Ranges": "none"}
         length = await self._threads.read(lambda: tarball.size(found))
-        return await self._send(request, 200, headers, length, source)
+        return await self._send(request, place, 200, headers, length, source)
 
     async def archive_manifest(self, found: Manifest) -> web.Response:
         """What the original's layout has beside the archive; its digest is known once the archive was read."""
@@ -132,7 +133,13 @@ class Downloads:
             self._digests.popitem(last=False)
 
     async def _send(
-        self, request: web.Request, status: int, headers: dict[str, str], length: int, source: Iterator[Any]
+        self,
+        request: web.Request,
+        place: Place,
+        status: int,
+        headers: dict[str, str],
+        length: int,
+        source: Iterator[Any],
     ) -> web.StreamResponse:
         response = web.StreamResponse(status=status, headers={**headers, "X-Content-Type-Options": "nosniff"})
         response.content_length = length
@@ -146,11 +153,9 @@ class Downloads:
             raise Damaged("the store has lost this file: push the same files again, which restores it") from error
         await response.prepare(request)
         try:
-            await asyncio.wait_for(response.write(first), PIECE_SECONDS)
-            sent = len(first)
+            sent = await _written(response, place, first)
             async for piece in pieces:
-                await asyncio.wait_for(response.write(piece), PIECE_SECONDS)
-                sent += len(piece)
+                sent += await _written(response, place, piece)
             if sent != length:
                 raise Damaged(f"the store has {sent} bytes instead of {length}")
         except (HubError, StorageError, asyncio.TimeoutError) as error:
@@ -159,6 +164,13 @@ class Downloads:
             if request.transport is not None:
                 request.transport.abort()  # fewer bytes than announced: the client must not take it for the whole
         return response
+
+
+async def _written(response: web.StreamResponse, place: Place, piece: Any) -> int:
+    with place.of_client():
+        await asyncio.wait_for(response.write(piece), PIECE_SECONDS)
+    place.moved(len(piece))
+    return len(piece)
 
 
 def _read_version(store: Store, which: VersionKey) -> ServedVersion:

@@ -8,7 +8,6 @@ written in threads (`threads`).
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -31,7 +30,8 @@ from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import UnknownVersion
 from paddlecloud.modelhub.server.authorisation import Authoriser, GrantKey, HubCaller
 from paddlecloud.modelhub.server.downloads import Downloads, ServedVersion, resolve
-from paddlecloud.modelhub.server.replies import HubRefusal, refusal
+from paddlecloud.modelhub.server.places import Place, Places
+from paddlecloud.modelhub.server.replies import Answered, HubRefusal, refusal
 from paddlecloud.modelhub.server.threads import WRITERS, Threads
 from paddlecloud.modelhub.server.uploads import Uploads
 from paddlecloud.storage.errors import StorageError
@@ -45,6 +45,10 @@ READY_SECONDS = 5.0
 MOST_UNREAD, UNREAD_SECONDS = 256 << 20, READ_TIMEOUT
 """Bytes of long answers, such as lists of files, that clients have yet to read, and the time of each."""
 MAX_LINE = 16 * 1024
+OTHER_FILES = (
+    "the store has other files under this name than the ModelVersion or the read grant says: the version was removed "
+    "and pushed again; deploy a pod again, push the version under another name"
+)
 
 
 class Asked(NamedTuple):
@@ -54,13 +58,15 @@ class Asked(NamedTuple):
     namespace: str
     model: str = ""
     version: str = ""
+    digest: str = ""
+    """Of the content that the caller may read."""
 
     @property
     def key(self) -> VersionKey:
         return catalogue.version_key(self.namespace, self.model, self.version)
 
 
-Answer = Callable[[web.Request, Asked], Awaitable[web.StreamResponse]]
+Answer = Callable[[web.Request, Asked, Place], Awaitable[web.StreamResponse]]
 
 
 class HubServer:
@@ -74,7 +80,7 @@ class HubServer:
         self._threads = Threads()
         self._downloads = Downloads(store, self._threads, clock)
         self._uploads = Uploads(store, self._threads, clock)
-        self._reading, self._writing = asyncio.Semaphore(READS), asyncio.Semaphore(WRITERS)
+        self._reading, self._writing = Places(READS, clock), Places(WRITERS, clock)
         self._readers, self._writers = CallerLimits(READS_PER_TENANT), CallerLimits(WRITES_PER_TENANT)
         self._bodies = BodyMemory()
         self._unread = Unread(MOST_UNREAD, UNREAD_SECONDS)
@@ -126,7 +132,7 @@ class HubServer:
     async def _handle(self, route: str, verb: str, answer: Answer, request: web.Request) -> web.StreamResponse:
         began = self._clock.monotonic()
         reads = request.method in ("GET", "HEAD")
-        limits, slots = (self._readers, self._reading) if reads else (self._writers, self._writing)
+        limits, places = (self._readers, self._reading) if reads else (self._writers, self._writing)
         response: web.StreamResponse
         try:
             async with AsyncExitStack() as held:
@@ -134,8 +140,8 @@ class HubServer:
                 await held.enter_async_context(limits.slot(caller.token or str(caller.grant)))
                 asked = await self._asked(request, caller, verb)
                 await held.enter_async_context(limits.slot(caller.tenant))
-                await held.enter_async_context(slots)
-                response = await answer(request, asked)
+                place = await held.enter_async_context(places.place(caller.tenant, partial(_cut_off, request)))
+                response = await answer(request, asked, place)
         except Exception as error:
             response = _refused(request, error)
         self._requests.inc(route, str(response.status))
@@ -148,52 +154,53 @@ class HubServer:
         parts = request.match_info
         namespace = reference.namespace_name(parts["namespace"])
         model = reference.model_name(parts["model"]) if "model" in parts else ""
-        version = parts.get("version", "")
+        version, digest = parts.get("version", ""), ""
         if verb == "get":
             if caller.grant is None:
                 version = await resolve(self._authoriser.client(caller), namespace, model, version)
-            await self._authoriser.check_read(caller, namespace, model, reference.version_name(version))
+            digest = await self._authoriser.readable(caller, namespace, model, reference.version_name(version))
         else:
             name = reference.object_name(model, reference.version_name(version)) if version else ""
             await self._authoriser.check(caller, verb, namespace, name)
-        return Asked(caller, namespace, model, version)
+        return Asked(caller, namespace, model, version, digest)
 
     async def _found(self, asked: Asked) -> ServedVersion:
         found = await self._downloads.version(asked.key)
-        self._authoriser.check_digest(asked.caller, found.manifest.digest)
+        if found.manifest.digest != asked.digest:
+            raise Answered(403, "Forbidden", OTHER_FILES)
         return found
 
-    async def _list(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _list(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         find = partial(catalogue.versions, self._store, asked.namespace, asked.model)
         names = await self._threads.read(lambda: sorted(which.version for which in find()))
         return web.json_response({"versions": names})
 
-    async def _manifest(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _manifest(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         return await self._downloads.manifest((await self._found(asked)).manifest)
 
-    async def _file(self, request: web.Request, asked: Asked) -> web.StreamResponse:
-        return await self._downloads.file(request, await self._found(asked), request.match_info["path"])
+    async def _file(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+        return await self._downloads.file(request, place, await self._found(asked), request.match_info["path"])
 
-    async def _archive(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _archive(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         if request.match_info["archive"] != f"{asked.model}.tar.gz":
             raise UnknownVersion(f"there is {asked.model}.tar.gz and manifest.json, nothing else")
-        return await self._downloads.archive(request, (await self._found(asked)).manifest)
+        return await self._downloads.archive(request, place, (await self._found(asked)).manifest)
 
-    async def _archive_manifest(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _archive_manifest(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         return await self._downloads.archive_manifest((await self._found(asked)).manifest)
 
-    async def _head_blob(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _head_blob(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         return await self._uploads.head(asked.namespace, request.match_info["sha256"])
 
-    async def _put_blob(self, request: web.Request, asked: Asked) -> web.StreamResponse:
-        return await self._uploads.put(request, asked.namespace, request.match_info["sha256"])
+    async def _put_blob(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+        return await self._uploads.put(request, place, asked.namespace, request.match_info["sha256"])
 
-    async def _create(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _create(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         client = self._authoriser.client(asked.caller)
         with self._bodies.reservation(asked.caller.tenant) as reserved:
-            return await self._uploads.create(request, reserved, client, asked.namespace, asked.model)
+            return await self._uploads.create(request, place, reserved, client, asked.namespace, asked.model)
 
-    async def _delete(self, request: web.Request, asked: Asked) -> web.StreamResponse:
+    async def _delete(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
         """The manifest; its ModelVersion is deleted first, by the client."""
         if not await self._threads.write(partial(catalogue.remove, self._store, asked.key)):
             raise UnknownVersion(f"the store has no version {asked.key}")
@@ -220,6 +227,12 @@ class HubServer:
 
     async def _metrics(self, _: web.Request) -> web.Response:
         return web.Response(body=self._registry.render().encode(), headers={"Content-Type": CONTENT_TYPE})
+
+
+def _cut_off(request: web.Request) -> None:
+    log.info("%s %s is cut off for others that wait", request.method, request.path)
+    if request.transport is not None:
+        request.transport.abort()
 
 
 def _refused(request: web.Request, error: Exception) -> web.Response:

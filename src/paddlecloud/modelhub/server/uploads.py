@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from functools import partial
+from typing import TypeVar
 
 import msgspec
 from aiohttp import web
@@ -22,6 +23,7 @@ from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, File
 from paddlecloud.modelhub.push import Pushed, push, push_next
 from paddlecloud.modelhub.received import LARGEST_FILE, LARGEST_PART, SMALLEST_PART, MissingFiles, Received, Upload
+from paddlecloud.modelhub.server.places import Place
 from paddlecloud.modelhub.server.replies import Answered
 from paddlecloud.modelhub.server.threads import Threads, body_pieces
 from paddlecloud.storage.stores import Store, check_conditions
@@ -29,6 +31,9 @@ from paddlecloud.storage.stores import Store, check_conditions
 BODY_SECONDS = 120.0
 MAX_BODY = 32 << 20
 """Of the list of files of a version."""
+MAX_FACTS = 256 << 10
+"""Of the metrics, and of the origin, as text: 64 entries each."""
+R = TypeVar("R")
 _RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _NOTHING = re.compile(r"bytes \*/(\d{1,15})")
 _REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
@@ -42,8 +47,9 @@ class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
     """Empty for the number after the highest."""
     framework: str = ""
     description: str = ""
-    metrics: dict[str, float] = {}
-    origin: dict[str, str] = {}
+    metrics: msgspec.Raw = msgspec.Raw(b"{}")
+    """Decoded when its size is known: the interpreter does nothing else while very many values are decoded."""
+    origin: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class Uploads:
@@ -57,12 +63,12 @@ class Uploads:
         offset = size if size is not None else await self._threads.read(upload.offset)
         return web.Response(status=200 if size is not None else 404, headers={"Upload-Offset": str(offset)})
 
-    async def put(self, request: web.Request, namespace: str, sha256: str) -> web.Response:
+    async def put(self, request: web.Request, place: Place, namespace: str, sha256: str) -> web.Response:
         upload = self._upload(namespace, sha256)
         start, size, total = _range(request)
         if await self._threads.read(partial(upload.finished, total)) is not None:
             return web.Response(status=200, headers={"Upload-Offset": str(total)})
-        pieces = body_pieces(request.content)
+        pieces = body_pieces(request.content, place)
         await self._threads.write(partial(check_conditions, self._store, layout.FORMAT_KEY, layout.FORMAT_CONTENT))
         if size == total and start == 0:
             await self._threads.write(partial(upload.whole, size, pieces))
@@ -71,19 +77,12 @@ class Uploads:
         return web.Response(status=201 if done else 202, headers={"Upload-Offset": str(start + size)})
 
     async def create(
-        self, request: web.Request, reserved: BodyReservation, client: Client, namespace: str, model: str
+        self, request: web.Request, place: Place, reserved: BodyReservation, client: Client, namespace: str, model: str
     ) -> web.Response:
-        asked = await self._threads.read(partial(decoded, await _body_in_time(request, reserved)))
-        facts = Facts(
-            await _user(client),
-            rfc3339(self._clock.now()),
-            asked.framework,
-            asked.metrics,
-            asked.origin,
-            asked.description,
-        )
-        check_facts(facts)
-        content = await self._threads.read(partial(Received, namespace, tuple(asked.files)))
+        with place.of_client():
+            body = await _body_in_time(request, place, reserved)
+        by, at = await _user(client), rfc3339(self._clock.now())
+        asked, facts, content = await self._threads.read(partial(judged, body, namespace, by, at))
         if asked.version:
             which = catalogue.version_key(namespace, model, version_name(asked.version))
             work = partial(push, self._store, which, content, facts)
@@ -93,8 +92,8 @@ class Uploads:
             taken = {str(obj["spec"]["version"]) for obj in listed.items}
             work = partial(push_next, self._store, namespace, model, content, facts, taken)
         done = await self._threads.write(partial(_pushed, self._store, content, work))
-        body = {**manifest.shown(done.manifest), "created": done.created}
-        encoded = await self._threads.read(lambda: msgspec.json.encode(body))
+        answer = {**manifest.shown(done.manifest), "created": done.created}
+        encoded = await self._threads.read(lambda: msgspec.json.encode(answer))
         return web.Response(status=201 if done.created else 200, body=encoded, content_type="application/json")
 
     def _upload(self, namespace: str, sha256: str) -> Upload:
@@ -133,28 +132,41 @@ def _range(request: web.Request) -> tuple[int, int, int]:
     return start, length, total
 
 
-async def _body_in_time(request: web.Request, reserved: BodyReservation) -> bytes:
+async def _body_in_time(request: web.Request, place: Place, reserved: BodyReservation) -> bytes:
     try:
-        return await asyncio.wait_for(_body(request, reserved), BODY_SECONDS)
+        return await asyncio.wait_for(_body(request, place, reserved), BODY_SECONDS)
     except asyncio.TimeoutError as error:
         raise Answered(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-async def _body(request: web.Request, reserved: BodyReservation) -> bytes:
+async def _body(request: web.Request, place: Place, reserved: BodyReservation) -> bytes:
     found = bytearray()
     while chunk := await request.content.readany():
         reserved.grow(len(chunk))
+        place.moved(len(chunk))
         found += chunk
         if len(found) > MAX_BODY:
             raise Answered(413, "Invalid", f"the list of files has more than {MAX_BODY >> 20} MiB")
     return bytes(found)
 
 
-def decoded(body: bytes) -> VersionRequest:
+def judged(body: bytes, namespace: str, by: str, at: str) -> tuple[VersionRequest, Facts, Received]:
+    """What a body asks for. It costs time: work of a thread. Raises `Answered` and `Refused`."""
     try:
-        return msgspec.json.decode(body, type=VersionRequest)
+        asked = msgspec.json.decode(body, type=VersionRequest)
+        metrics, origin = _few(asked.metrics, dict[str, float]), _few(asked.origin, dict[str, str])
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise Answered(400, "Invalid", f"the body is no list of files: {error}") from error
+    facts = Facts(by, at, asked.framework, metrics, origin, asked.description)
+    check_facts(facts)
+    return asked, facts, Received(namespace, tuple(asked.files))
+
+
+def _few(raw: msgspec.Raw, kind: type[R]) -> R:
+    content = bytes(raw)
+    if len(content) > MAX_FACTS:
+        raise Answered(413, "Invalid", f"metrics and origin have {MAX_FACTS >> 10} KiB each at most")
+    return msgspec.json.decode(content, type=kind)
 
 
 async def _user(client: Client) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.resource import MODELVERSIONS
 from paddlecloud.storage.stores import Store
 
 KEY = b"k" * 32
@@ -56,7 +57,21 @@ class Hub(NamedTuple):
     async def post(self, files: Mapping[str, bytes], team: str = "team-a", **more: Any) -> Answer:
         body = {"files": [described(name, content) for name, content in files.items()], **more}
         path = f"/v1/namespaces/{team}/models/ocr/versions"
-        return await self.ask("POST", path, token=self.tokens[team], json=body)
+        answer = await self.ask("POST", path, token=self.tokens[team], json=body)
+        if answer.status == 201:
+            await self.register(answer.json)
+        return answer
+
+    async def register(self, made: Mapping[str, Any]) -> None:
+        """As a client does that has pushed a version."""
+        spec = {name: made[name] for name in ("model", "version", "digest", "size")}
+        body = {
+            "apiVersion": MODELVERSIONS.api_version,
+            "kind": MODELVERSIONS.kind,
+            "metadata": {"name": f"{made['model']}.{made['version']}"},
+            "spec": {**spec, "files": len(made["files"])},
+        }
+        await self.client.create(MODELVERSIONS, body, namespace=made["namespace"])
 
     async def push(self, files: Mapping[str, bytes], team: str = "team-a", **more: Any) -> Answer:
         for content in files.values():

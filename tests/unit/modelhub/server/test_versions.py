@@ -9,6 +9,7 @@ import tarfile
 
 import pytest
 
+from paddlecloud.kube.resource import MODELVERSIONS
 from paddlecloud.modelhub import catalogue, layout, read_grant
 from paddlecloud.modelhub.catalogue import VersionKey
 from unit.modelhub.hubs import faults
@@ -64,6 +65,21 @@ async def test_a_digest_of_another_tenant_does_not_give_its_file(hub: Hub) -> No
     assert (answer.status, answer.json["reason"]) == (409, "MissingFiles")
     head = await hub.ask("HEAD", f"/v1/namespaces/team-b/blobs/{sha256(b'of team a')}", token=hub.tokens["team-b"])
     assert (head.status, head.headers["Upload-Offset"]) == (404, "0")
+
+
+async def test_a_manifest_without_its_object_opens_nothing(hub: Hub) -> None:
+    """Who gets the name of a namespace that is gone must not get what was stored for it."""
+    made = await hub.push({"secret": b"of an earlier team a"}, version="1")
+    path = f"/apis/{MODELVERSIONS.api_version}/namespaces/team-a/modelversions/ocr.1"
+    await hub.client.raw("DELETE", path)
+    paths = [f"{VERSIONS}/1", f"{VERSIONS}/1/files/secret", f"{ARCHIVE}/ocr.tar.gz", f"{ARCHIVE}/manifest.json"]
+    for path in paths:
+        assert (await hub.ask("GET", path)).status == 404, path
+    await hub.register({**made.json, "digest": f"sha256:{'0' * 64}"})  # anybody can make one, and not know the digest
+    for path in paths:
+        answer = await hub.ask("GET", path)
+        assert answer.status == 403, path
+        assert made.json["digest"].removeprefix("sha256:")[:8] not in answer.body.decode(), path
 
 
 async def test_a_lost_copy_is_restored_by_the_same_push(hub: Hub) -> None:
