@@ -15,6 +15,8 @@ from paddlecloud.api.model.reference import LATEST, BadReference, Reference, par
 from paddlecloud.api.model.spec import ModelSpec
 from paddlecloud.api.names import EARLIER_PADDLESERVICE
 
+LONGEST_NAME = 128
+
 
 class VersionUser(NamedTuple):
     kind: str
@@ -105,8 +107,8 @@ def _reference(text: Any) -> Iterator[Reference]:
 
 
 def named(users: Iterable[VersionUser]) -> str:
-    """`alias production, PaddleService ocr`, with at most ten of them."""
-    names = [str(user) for user in users]
+    """`alias production, PaddleService ocr`, with at most ten of them. API servers take aliases of any length."""
+    names = [str(user)[:LONGEST_NAME] for user in users]
     return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "")
 
 

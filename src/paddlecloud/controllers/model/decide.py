@@ -17,6 +17,7 @@ from typing import Any
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.model import ModelSpec, ModelStatus, ModelVersionStatus, NextRemoval, decode, encode
 from paddlecloud.api.model.aliases import unrecorded
+from paddlecloud.api.model.reference import LONGEST
 from paddlecloud.api.names import MODEL_FINALIZER
 from paddlecloud.api.problems import DecodeError, decode_as
 from paddlecloud.kube import conditions
@@ -33,7 +34,7 @@ LOOK_AGAIN = 60.0
 AT_ONCE = 100
 """Versions that one pass deletes."""
 NAMED = 20
-"""Versions that one event names."""
+"""Versions, or broken aliases, that one text names. Names of aliases are cut: API servers take longer ones."""
 
 
 @dataclass(slots=True)
@@ -176,10 +177,11 @@ def _retain(plan: ModelPlan, name: str, spec: ModelSpec, observed: Observed, now
 def _judge_aliases(plan: ModelPlan, spec: ModelSpec, observed: Observed, status: ModelStatus, now: float) -> None:
     """Rules of the kind cannot look at versions, and do not compare every alias with its history."""
     known = spec.aliases or {}
-    texts = [f"alias {alias} names version {known[alias]}, which does not exist" for alias in observed.broken]
-    texts += [f"alias {alias} was moved to {known[alias]} without an entry in spec.moves" for alias in unrecorded(spec)]
+    broken, moved = observed.broken, unrecorded(spec)
+    texts = [f"alias {alias[:LONGEST]} names version {known[alias]}, which does not exist" for alias in broken]
+    texts += [f"alias {alias[:LONGEST]} was moved to {known[alias]} without an entry in spec.moves" for alias in moved]
     if texts:
-        text = "; ".join(texts)
+        text = "; ".join(texts[:NAMED]) + (f"; and {len(texts) - NAMED} more" if len(texts) > NAMED else "")
         shown = conditions.find(status.conditions, BROKEN)
         if shown is None or shown.status != "True" or shown.message != text:
             plan.events.append(PlannedEvent(BROKEN, text, type="Warning"))

@@ -23,7 +23,7 @@ from paddlecloud.modelhub.errors import Damaged, HubError, UnknownVersion
 from paddlecloud.modelhub.manifest import File, Manifest
 from paddlecloud.modelhub.pull import read_stored
 from paddlecloud.modelhub.server import tarball
-from paddlecloud.modelhub.server.places import Place
+from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
 from paddlecloud.modelhub.server.threads import PIECE_SECONDS, Threads
 from paddlecloud.storage.errors import Missing, StorageError
@@ -82,7 +82,9 @@ class Downloads:
         headers = {"ETag": f'"{found.digest.removeprefix("sha256:")}"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 
-    async def file(self, request: web.Request, place: Place, version: ServedVersion, path: str) -> web.StreamResponse:
+    async def file(
+        self, request: web.Request, place: HeldPlace, version: ServedVersion, path: str
+    ) -> web.StreamResponse:
         file = version.files.get(path)
         if file is None:
             shown = f"{version.manifest.model}:{version.manifest.version}"
@@ -97,7 +99,7 @@ class Downloads:
         source = _cut(read_stored(self._store, file, start), end - start) if end > start else iter(())
         return await self._send(request, place, status, headers, end - start, source)
 
-    async def archive(self, request: web.Request, place: Place, found: Manifest) -> web.StreamResponse:
+    async def archive(self, request: web.Request, place: HeldPlace, found: Manifest) -> web.StreamResponse:
         """No ranges: its end has a checksum of everything before it."""
         source = self._noted(found, tarball.pieces(found, partial(read_stored, self._store)))
         headers = {"Content-Type": "application/gzip", "Accept-Ranges": "none"}
@@ -135,7 +137,7 @@ class Downloads:
     async def _send(
         self,
         request: web.Request,
-        place: Place,
+        place: HeldPlace,
         status: int,
         headers: dict[str, str],
         length: int,
@@ -166,7 +168,7 @@ class Downloads:
         return response
 
 
-async def _written(response: web.StreamResponse, place: Place, piece: Any) -> int:
+async def _written(response: web.StreamResponse, place: HeldPlace, piece: Any) -> int:
     with place.of_client():
         await asyncio.wait_for(response.write(piece), PIECE_SECONDS)
     place.moved(len(piece))

@@ -23,7 +23,7 @@ AGAIN = 1.0
 """Seconds after which those that wait look for slow ones once more."""
 
 
-class Place:
+class HeldPlace:
     def __init__(self, tenant: str, cut: Callable[[], object], clock: Clock) -> None:
         self.tenant, self._cut, self._clock = tenant, cut, clock
         self._began = 0.0
@@ -63,13 +63,13 @@ class Place:
 class Places:
     def __init__(self, most: int, clock: Clock) -> None:
         self._most, self._clock = most, clock
-        self._held: set[Place] = set()
-        self._waiting: dict[Place, asyncio.Future[None]] = {}  # in the order in which they came
+        self._held: set[HeldPlace] = set()
+        self._waiting: dict[HeldPlace, asyncio.Future[None]] = {}  # in the order in which they came
 
     @asynccontextmanager
-    async def place(self, tenant: str, cut: Callable[[], object]) -> AsyncIterator[Place]:
+    async def place(self, tenant: str, cut: Callable[[], object]) -> AsyncIterator[HeldPlace]:
         """`cut` ends the connection to the client."""
-        place = Place(tenant, cut, self._clock)
+        place = HeldPlace(tenant, cut, self._clock)
         if len(self._held) < self._most:
             self._give(place)
         else:
@@ -79,7 +79,7 @@ class Places:
         finally:
             self._leave(place)
 
-    async def _turn(self, place: Place) -> None:
+    async def _turn(self, place: HeldPlace) -> None:
         turn = self._waiting[place] = asyncio.get_running_loop().create_future()
         try:
             while not turn.done():
@@ -90,11 +90,11 @@ class Places:
                 self._leave(place)
             raise
 
-    def _give(self, place: Place) -> None:
+    def _give(self, place: HeldPlace) -> None:
         place.begin()
         self._held.add(place)
 
-    def _leave(self, place: Place) -> None:
+    def _leave(self, place: HeldPlace) -> None:
         """It goes to somebody who waits, so nobody who comes in between takes it."""
         self._held.discard(place)
         if self._waiting:

@@ -30,7 +30,7 @@ from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import UnknownVersion
 from paddlecloud.modelhub.server.authorisation import Authoriser, GrantKey, HubCaller
 from paddlecloud.modelhub.server.downloads import Downloads, ServedVersion, resolve
-from paddlecloud.modelhub.server.places import Place, Places
+from paddlecloud.modelhub.server.places import HeldPlace, Places
 from paddlecloud.modelhub.server.replies import Answered, HubRefusal, refusal
 from paddlecloud.modelhub.server.threads import WRITERS, Threads
 from paddlecloud.modelhub.server.uploads import Uploads
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
         return catalogue.version_key(self.namespace, self.model, self.version)
 
 
-Answer = Callable[[web.Request, Asked, Place], Awaitable[web.StreamResponse]]
+Answer = Callable[[web.Request, Asked, HeldPlace], Awaitable[web.StreamResponse]]
 
 
 class HubServer:
@@ -170,37 +170,37 @@ class HubServer:
             raise Answered(403, "Forbidden", OTHER_FILES)
         return found
 
-    async def _list(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _list(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         find = partial(catalogue.versions, self._store, asked.namespace, asked.model)
         names = await self._threads.read(lambda: sorted(which.version for which in find()))
         return web.json_response({"versions": names})
 
-    async def _manifest(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _manifest(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         return await self._downloads.manifest((await self._found(asked)).manifest)
 
-    async def _file(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _file(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         return await self._downloads.file(request, place, await self._found(asked), request.match_info["path"])
 
-    async def _archive(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _archive(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         if request.match_info["archive"] != f"{asked.model}.tar.gz":
             raise UnknownVersion(f"there is {asked.model}.tar.gz and manifest.json, nothing else")
         return await self._downloads.archive(request, place, (await self._found(asked)).manifest)
 
-    async def _archive_manifest(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _archive_manifest(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         return await self._downloads.archive_manifest((await self._found(asked)).manifest)
 
-    async def _head_blob(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _head_blob(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         return await self._uploads.head(asked.namespace, request.match_info["sha256"])
 
-    async def _put_blob(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _put_blob(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         return await self._uploads.put(request, place, asked.namespace, request.match_info["sha256"])
 
-    async def _create(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _create(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         client = self._authoriser.client(asked.caller)
         with self._bodies.reservation(asked.caller.tenant) as reserved:
             return await self._uploads.create(request, place, reserved, client, asked.namespace, asked.model)
 
-    async def _delete(self, request: web.Request, asked: Asked, place: Place) -> web.StreamResponse:
+    async def _delete(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
         """The manifest; its ModelVersion is deleted first, by the client."""
         if not await self._threads.write(partial(catalogue.remove, self._store, asked.key)):
             raise UnknownVersion(f"the store has no version {asked.key}")

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from aiohttp import ClientError, StreamReader
 from aiohttp.web_protocol import RequestPayloadError
 
-from paddlecloud.modelhub.server.places import Place
+from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
 
 R = TypeVar("R")
@@ -46,7 +46,7 @@ class Threads:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def body_pieces(content: StreamReader, place: Place) -> Iterator[bytes]:
+def body_pieces(content: StreamReader, place: HeldPlace) -> Iterator[bytes]:
     """The body of a request, for a writing thread. Called in the event loop, iterated in the thread."""
     loop = asyncio.get_running_loop()
 
@@ -57,7 +57,7 @@ def body_pieces(content: StreamReader, place: Place) -> Iterator[bytes]:
     return pieces()
 
 
-async def _next_piece(content: StreamReader, place: Place) -> bytes:
+async def _next_piece(content: StreamReader, place: HeldPlace) -> bytes:
     try:
         with place.of_client():
             return await asyncio.wait_for(_read_piece(content, place), PIECE_SECONDS)
@@ -67,7 +67,7 @@ async def _next_piece(content: StreamReader, place: Place) -> bytes:
         raise Answered(400, "Invalid", "the connection ended before the body did") from error
 
 
-async def _read_piece(content: StreamReader, place: Place) -> bytes:
+async def _read_piece(content: StreamReader, place: HeldPlace) -> bytes:
     found = bytearray()
     while len(found) < PIECE and (chunk := await content.readany()):
         found += chunk

@@ -23,7 +23,7 @@ from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, File
 from paddlecloud.modelhub.push import Pushed, push, push_next
 from paddlecloud.modelhub.received import LARGEST_FILE, LARGEST_PART, SMALLEST_PART, MissingFiles, Received, Upload
-from paddlecloud.modelhub.server.places import Place
+from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
 from paddlecloud.modelhub.server.threads import Threads, body_pieces
 from paddlecloud.storage.stores import Store, check_conditions
@@ -63,7 +63,7 @@ class Uploads:
         offset = size if size is not None else await self._threads.read(upload.offset)
         return web.Response(status=200 if size is not None else 404, headers={"Upload-Offset": str(offset)})
 
-    async def put(self, request: web.Request, place: Place, namespace: str, sha256: str) -> web.Response:
+    async def put(self, request: web.Request, place: HeldPlace, namespace: str, sha256: str) -> web.Response:
         upload = self._upload(namespace, sha256)
         start, size, total = _range(request)
         if await self._threads.read(partial(upload.finished, total)) is not None:
@@ -77,7 +77,13 @@ class Uploads:
         return web.Response(status=201 if done else 202, headers={"Upload-Offset": str(start + size)})
 
     async def create(
-        self, request: web.Request, place: Place, reserved: BodyReservation, client: Client, namespace: str, model: str
+        self,
+        request: web.Request,
+        place: HeldPlace,
+        reserved: BodyReservation,
+        client: Client,
+        namespace: str,
+        model: str,
     ) -> web.Response:
         with place.of_client():
             body = await _body_in_time(request, place, reserved)
@@ -132,14 +138,14 @@ def _range(request: web.Request) -> tuple[int, int, int]:
     return start, length, total
 
 
-async def _body_in_time(request: web.Request, place: Place, reserved: BodyReservation) -> bytes:
+async def _body_in_time(request: web.Request, place: HeldPlace, reserved: BodyReservation) -> bytes:
     try:
         return await asyncio.wait_for(_body(request, place, reserved), BODY_SECONDS)
     except asyncio.TimeoutError as error:
         raise Answered(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-async def _body(request: web.Request, place: Place, reserved: BodyReservation) -> bytes:
+async def _body(request: web.Request, place: HeldPlace, reserved: BodyReservation) -> bytes:
     found = bytearray()
     while chunk := await request.content.readany():
         reserved.grow(len(chunk))

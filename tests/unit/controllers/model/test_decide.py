@@ -182,6 +182,18 @@ def test_an_alias_that_names_no_version_is_reported_until_it_does() -> None:
     assert (mended.get("message"), mended["conditions"][0]["status"]) == (None, "False")
 
 
+def test_aliases_with_very_long_names_do_not_make_a_status_that_cannot_be_stored() -> None:
+    names = [f"{number}{'x' * 15_000}" for number in range(60)]
+    spec = ModelSpec(aliases=dict.fromkeys(names, "9"))
+    for obj, observed in [
+        (model(spec), Observed(broken=names)),
+        (model(spec, deleted=True), Observed(users=[VersionUser("alias", name) for name in names])),
+    ]:
+        status = decide(obj, observed, NOW).status
+        assert status is not None
+        assert len(str(status)) < 20_000
+
+
 def test_an_alias_that_was_moved_past_its_history_is_reported() -> None:
     spec = moved(ModelSpec(), "staging", "1", by="ada", at=rfc3339(NOW)) or ModelSpec()
     assert spec.aliases is not None
