@@ -21,6 +21,10 @@ from paddlecloud.sdk.remote import Output
 
 Warn = Callable[[str], None]
 BLOCK = 64 * 1024
+LONGEST_HEADER = 1 << 20
+"""Of long names and extended headers, which tarfile reads whole."""
+MOST_COMPLAINTS = 64 * 1024
+"""Bytes that are kept of what the program in the container says; of a report the first line is shown."""
 
 
 class CopyError(Exception):
@@ -56,7 +60,7 @@ def download(start: Start, source: str, destination: Path, *, moved: Callable[[i
     program = start(["tar", "-cf", "-", "-C", folder or ".", f"./{name}"])
     reader = _Reader(program, moved)
     try:
-        with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r|", bufsize=BLOCK) as archive:
+        with tarfile.open(fileobj=cast(IO[bytes], reader), mode="r|", bufsize=BLOCK, tarinfo=_Member) as archive:
             found = _unpack(archive, name, target, warn)
         reader.drain()
     except tarfile.TarError as error:
@@ -90,7 +94,7 @@ def upload(start: Start, source: Path, destination: str, *, moved: Callable[[int
         except Unreachable:
             pass  # it may have ended early; if so, it says why
         while (piece := program.read()) is not None:
-            complaints += piece.data
+            complaints += piece.data[: MOST_COMPLAINTS - len(complaints)]
     except OSError as error:
         raise CopyError(f"cannot read {source}: {cause_of(error)}") from error
     finally:
@@ -137,7 +141,7 @@ class _Reader:
             if piece is None:
                 self._ended = True
             elif piece.stream == "stderr":
-                self.complaints += piece.data
+                self.complaints += piece.data[: MOST_COMPLAINTS - len(self.complaints)]
             else:
                 self._rest += piece.data
                 self._moved(len(piece.data))
@@ -161,6 +165,20 @@ class _Writer:
 
 
 # Unpacking what cannot be trusted
+
+
+_HEADERS = (
+    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
+)  # fmt: skip
+
+
+class _Member(tarfile.TarInfo):
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Member:
+        found = super().frombuf(buf, encoding, errors)
+        if found.type in _HEADERS and found.size > LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {found.size} bytes")
+        return found
 
 
 def _unpack(archive: tarfile.TarFile, root: str, target: Path, warn: Warn) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import tarfile
+import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -57,6 +58,18 @@ class Canned:
     def end_input(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class Complaining(Canned):
+    """Sends pieces of 64 KiB on its stderr, and fails."""
+
+    def __init__(self, pieces: int) -> None:
+        super().__init__(b"", 1)
+        self._left = pieces
+
+    def read(self) -> Output | None:
+        self._left -= 1
+        return Output("stderr", b"x" * (64 << 10)) if self._left >= 0 else None
 
 
 def sends(data: bytes, code: int = 0, err: bytes = b"") -> Start:
@@ -233,3 +246,24 @@ def is_program(program: RemoteProgram) -> None:
 
 
 is_program(Canned(b""))
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_claims_to_be_very_long_is_not_read_into_memory(tmp_path: Path, kind: bytes) -> None:
+    header = tarfile.TarInfo("./f")
+    header.type, header.size = kind, 64 << 20
+    with pytest.raises(CopyError, match="a header of"):
+        fetch(header.tobuf(tarfile.GNU_FORMAT) + bytes(1 << 20), tmp_path)
+
+
+def test_of_a_program_that_complains_without_end_the_beginning_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("content")
+    tracemalloc.start()
+    try:
+        with pytest.raises(CopyError, match="xxx"):
+            download(lambda command: Complaining(1024), "/data/f", tmp_path / "f", moved=print, warn=print)
+        with pytest.raises(CopyError, match="xxx"):
+            upload(lambda command: Complaining(1024), tmp_path / "source", "/data/", moved=lambda _: None)
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()

@@ -177,8 +177,8 @@ def _retain(plan: ModelPlan, name: str, spec: ModelSpec, observed: Observed, now
 def _judge_aliases(plan: ModelPlan, spec: ModelSpec, observed: Observed, status: ModelStatus, now: float) -> None:
     """Rules of the kind cannot look at versions, and do not compare every alias with its history."""
     known = spec.aliases or {}
-    broken, moved = observed.broken, unrecorded(spec)
-    texts = [f"alias {alias[:LONGEST]} names version {known[alias]}, which does not exist" for alias in broken]
+    lacking, moved = observed.broken, unrecorded(spec)
+    texts = [f"alias {alias[:LONGEST]} names version {known[alias]}, which does not exist" for alias in lacking]
     texts += [f"alias {alias[:LONGEST]} was moved to {known[alias]} without an entry in spec.moves" for alias in moved]
     if texts:
         text = "; ".join(texts[:NAMED]) + (f"; and {len(texts) - NAMED} more" if len(texts) > NAMED else "")
