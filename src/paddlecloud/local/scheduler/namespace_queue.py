@@ -1,6 +1,6 @@
 """The queue of gangs that name none: the one that their namespace's annotation names.
 
-As Volcano's admission webhook that mutates PodGroups does: on creation, and only in place of the queue `default`.
+As Volcano's admission webhook that mutates PodGroups does: on creation, and only in place of the queue called default.
 """
 
 from __future__ import annotations
