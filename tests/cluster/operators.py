@@ -76,15 +76,16 @@ def _logs(server: Target, kubectl: str) -> str:
 
 
 @contextmanager
-def upgraded(server: Target, **values: str) -> Iterator[None]:
-    """The same release with other values (two underscores for each dot), for as long as the context is open."""
+def upgraded(server: Target, *, file: str = "", **values: str) -> Iterator[None]:
+    """The same release with other values (two underscores for each dot; `file` has more of them), for as long as the
+    context is open."""
 
-    def upgrade(**values: str) -> None:
-        command = [HELM, "upgrade", RELEASE, str(CHART), *flags(**values)]
+    def upgrade(*more: str, **values: str) -> None:
+        command = [HELM, "upgrade", RELEASE, str(CHART), *flags(**values), *more]
         done = subprocess.run(command, env=server.env, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stderr
 
-    upgrade(**values)
+    upgrade(*(["--values", file] if file else []), **values)
     yield
     upgrade()
 

