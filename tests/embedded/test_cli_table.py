@@ -102,7 +102,7 @@ def objects() -> list[dict[str, Any]]:
             "metadata": {"name": "ocr"},
             "spec": {
                 "aliases": {"latest": "1"},
-                "moves": [{"alias": "latest", "to": "1", "by": "ada", "at": "2026-11-18T12:00:00Z"}],
+                "latestMoves": [{"alias": "latest", "to": "1", "by": "ada", "at": "2026-11-18T12:00:00Z"}],
             },
         },
         {

@@ -13,10 +13,11 @@ import pytest
 import paddlecloud as pc
 from harness import Kubectl, Target
 from paddlecloud.api.model.reference import BadReference
+from paddlecloud.cli.commands import model_files
 from paddlecloud.cli.failures import CONFLICT, ERROR, INVALID, NOT_FOUND, OK, USAGE
 from paddlecloud.cli.main import main
 from paddlecloud.modelhub import catalogue
-from paddlecloud.modelhub.errors import VersionExists
+from paddlecloud.modelhub.errors import UnknownVersion, VersionExists
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import push, read_local
 from paddlecloud.sdk.model_removal import InUse
@@ -92,14 +93,21 @@ def test_a_model_from_its_first_push_to_its_removal(run: Run) -> None:
         ("push ocr:latest model", INVALID, "'latest' is an alias"),
         ("push ocr:v1_2 model", INVALID, "did you mean 'v1-2'?"),
         ("push ocr nowhere", INVALID, "nowhere does not exist"),
-        ("push ocr model --metric accuracy=good", INVALID, "is not a number"),
+        ("push ocr model --metric accuracy=good", USAGE, "a number is expected after accuracy="),
         ("push ocr model --metric accuracy=nan", INVALID, "finite"),
-        ("push ocr model --origin job", INVALID, "is not NAME=VALUE"),
+        ("push ocr model --metric loss", USAGE, "--metric takes NAME=VALUE, as --metric accuracy=0.93"),
+        ("push ocr model --origin job", USAGE, "--origin takes NAME=TEXT, as --origin job=train"),
         ("push ocr model --alias 7", INVALID, "beginning with a letter"),
         ("push ocr", USAGE, "takes NAME[:VERSION] and a folder or a file"),
-        ("pull ocr:9", NOT_FOUND, "no version 9"),
+        ("pull ocr:9", NOT_FOUND, "no version 9 in namespace"),
+        ("pull ocr:9", NOT_FOUND, "its newest is 1"),
         ("pull nothing", NOT_FOUND, "no model nothing"),
+        ("show orc", NOT_FOUND, 'did you mean "ocr"?'),
+        ("show orc:1", NOT_FOUND, "there is no model orc in namespace"),
+        ("show orc:1", NOT_FOUND, 'did you mean "ocr"?'),
+        ("ls orc", NOT_FOUND, 'did you mean "ocr"?'),
         ("show ocr@staging", NOT_FOUND, "no alias staging; it has latest"),
+        ("show ocr@lattest", NOT_FOUND, 'did you mean "latest"?'),
         ("tag ocr:9 production", NOT_FOUND, "no version 9"),
         ("tag ocr:1 Production", INVALID, "did you mean 'production'?"),
         ("rm ocr@latest -y", USAGE, "an alias is a pointer"),
@@ -134,11 +142,12 @@ def test_kubectl_shows_models_and_changes_neither_versions_nor_histories(
 
 def test_what_others_wrote_by_hand_is_shown_and_warned_of(run: Run, kubectl: Kubectl, namespace: str) -> None:
     run("push", "ocr:1", "model", "--alias", "production")
+    run("tag", "ocr:1", "staging")
     found = json.loads(kubectl("-n", namespace, "get", "model/ocr", "-o", "json").stdout)
     del found["metadata"]["resourceVersion"]  # the controller writes too
     spec = found["spec"]
-    spec["aliases"] = {"production": "2", "latest": "2"}
-    spec["moves"].append({**spec["moves"][-1], "alias": "latest", "to": "2"})
+    spec["aliases"] |= {"production": "2", "latest": "2"}
+    spec["latestMoves"].append({**spec["latestMoves"][-1], "to": "2"})
     metadata = {"name": "ocr.2", "namespace": namespace}
     version = {"model": "ocr", "version": "2", "digest": f"sha256:{64 * '0'}", "size": 1, "files": 1}
     second = {"apiVersion": found["apiVersion"], "kind": "ModelVersion", "metadata": metadata, "spec": version}
@@ -147,6 +156,22 @@ def test_what_others_wrote_by_hand_is_shown_and_warned_of(run: Run, kubectl: Kub
     code, _, said = run("show", "ocr:2")
     assert code == OK, said
     assert "no move says that production points here" in said
+
+
+def test_a_wrong_clock_of_a_client_keeps_latest_from_nobody(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for content, at in (
+        ("first", "2099-01-01T00:00:00Z"),
+        ("second", "2026-11-18T12:00:00Z"),
+        ("third", "2001-01-01T00:00:00Z"),
+    ):
+        monkeypatch.setattr(model_files, "rfc3339", lambda _, at=at: at)
+        changed(content)
+        assert run("push", "ocr", "model", *(["--alias", "production"] if content == "first" else []))[0] == OK
+    assert "latest=3, production=1" in run("ls")[1]
+    assert run("push", "ocr:1", "model")[0] == CONFLICT
+    changed("first")
+    assert "is there already" in run("push", "ocr:1", "model")[1]
+    assert "latest=3, production=1" in run("ls")[1], "what was pushed before does not become the latest by being there"
 
 
 def test_pushes_at_the_same_time_get_versions_of_their_own(run: Run, server: Target, namespace: str) -> None:
@@ -228,6 +253,10 @@ def test_the_sdk_does_the_same(main_context: None, server: Target, namespace: st
         assert moved.body["spec"]["moves"][-1]["reason"] == "first release"
         assert [one.name for one in client.models.list()] == ["ocr"]
         assert [one.name for one in client.models.list("ocr")] == ["ocr.1.1", "ocr.1"]
+        with pytest.raises(UnknownVersion, match='no model orc in namespace .*; did you mean "ocr"'):
+            client.models.list("orc")
+        with pytest.raises(UnknownVersion, match='no version 1.2 in namespace .*; did you mean "1.1"'):
+            client.models.get("ocr:1.2")
         assert client.models.get("ocr").name == "ocr.1.1"
         assert (client.models.pull("ocr@production", tmp_path / "copy") / "net.onnx").read_bytes() == b"first"
         with pytest.raises(InUse, match="alias production, alias staging"):

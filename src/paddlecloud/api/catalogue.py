@@ -6,7 +6,6 @@ from paddlecloud.api import (
     argo,
     knative,
     kubeflow,
-    model,
     paddlejob,
     paddleservice,
     podgroup,
@@ -15,6 +14,7 @@ from paddlecloud.api import (
     sampleset,
 )
 from paddlecloud.api.kind import KindDeclaration
+from paddlecloud.api.model.declaration import MODEL, MODEL_VERSION
 
 KINDS: tuple[KindDeclaration, ...] = (
     paddlejob.DECLARATION,
@@ -22,8 +22,8 @@ KINDS: tuple[KindDeclaration, ...] = (
     samplejob.DECLARATION,
     paddleservice.DECLARATION,
     paddleservice.ELASTICSERVING,
-    model.MODEL,
-    model.MODEL_VERSION,
+    MODEL,
+    MODEL_VERSION,
 )
 """The kinds of this project: what is installed on a cluster."""
 

@@ -48,7 +48,7 @@ def parse_rfc3339(text: str) -> float:
     moment, fraction, zone = match.groups()
     try:
         at = datetime.datetime.fromisoformat(moment + ("+00:00" if zone in "Zz" else zone))
-        whole = at.astimezone(datetime.timezone.utc).timestamp()
+        whole = (at if zone in "Zz" else at.astimezone(datetime.timezone.utc)).timestamp()
     except OverflowError:
         raise ValueError(f"{text!r} is no time of the years 1 to 9999") from None
     return whole + float(f"0.{fraction}") if fraction else whole

@@ -22,9 +22,9 @@ from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
 from paddlecloud.sdk import claims, ownership, place, training
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
-from paddlecloud.sdk.hub import AsyncModels
 from paddlecloud.sdk.manifest import Manifest, ManifestError, ManifestSource, is_job, read
 from paddlecloud.sdk.members import Member, TooMuchOutput
+from paddlecloud.sdk.models import AsyncModels
 from paddlecloud.sdk.serving import is_service
 
 if TYPE_CHECKING:

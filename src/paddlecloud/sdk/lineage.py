@@ -25,7 +25,7 @@ from paddlecloud.kube.resource import (
     Object,
 )
 from paddlecloud.modelhub import origin as origins
-from paddlecloud.sdk import models
+from paddlecloud.sdk import model_objects
 
 DATA, JOB, VERSION, SERVICE = "sampleset", "pdj", "model", "pds"
 """Kinds as they are written on the command line."""
@@ -136,7 +136,7 @@ def _resolved(world: TracedObjects, text: str) -> str:
     wanted = reference.parse(text)
     version = wanted.version
     if wanted.alias:
-        known = models.spec_of(world.models[wanted.model]).aliases or {} if wanted.model in world.models else {}
+        known = model_objects.spec_of(world.models[wanted.model]).aliases or {} if wanted.model in world.models else {}
         version = known.get(wanted.alias, "")
     if f"{wanted.model}:{version}" not in world.versions:
         raise NotRecorded(f"there is no version {wanted}")
@@ -155,7 +155,7 @@ def _version(world: TracedObjects, name: str) -> LineageNode:
         return LineageNode(VERSION, name, GONE)
     spec = obj["spec"]
     model = world.models.get(str(spec["model"]))
-    pointing = aliases.aliases_of(models.spec_of(model), str(spec["version"])) if model else []
+    pointing = aliases.aliases_of(model_objects.spec_of(model), str(spec["version"])) if model else []
     facts = {
         "aliases": pointing,
         "framework": spec.get("framework"),

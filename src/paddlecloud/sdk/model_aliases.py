@@ -19,7 +19,7 @@ from paddlecloud.kube.errors import Conflict
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, Object
 from paddlecloud.modelhub.errors import HubError, UnknownVersion
 from paddlecloud.modelhub.manifest import Manifest
-from paddlecloud.sdk import models
+from paddlecloud.sdk import model_objects
 
 ATTEMPTS = 20
 """Writers of one Model that meet; each loses at most once to every other."""
@@ -59,16 +59,28 @@ async def move_alias(
     return AliasMove(found, before, version)
 
 
-async def move_latest(client: Client, manifest: Manifest) -> None:
-    """Point latest to a version that was pushed, unless a later one was pushed meanwhile."""
+async def move_latest(client: Client, manifest: Manifest, registered: Object) -> None:
+    """Point latest to a version that was pushed, unless a later one was pushed meanwhile: later by the clock of the API
+    server, since that of a client may be wrong. `registered` is its ModelVersion."""
     namespace, model = manifest.namespace, manifest.model
-    current = (models.spec_of(await models.find_model(client, namespace, model)).aliases or {}).get(LATEST)
+    current = (model_objects.spec_of(await model_objects.find_model(client, namespace, model)).aliases or {}).get(
+        LATEST
+    )
     if current and current != manifest.version:
         obj = await client.find(MODELVERSIONS, object_name(model, current), namespace)
-        if obj is not None and str(obj["spec"].get("createdAt") or "") > manifest.created_at:
+        if obj is not None and _is_later(obj, registered):
             return
     by, at = manifest.created_by, manifest.created_at
     await move_alias(client, namespace, model, LATEST, manifest.version, by=by, at=at, reason="pushed")
+
+
+def _is_later(one: Object, other: Object) -> bool:
+    """Of two pushes of one second the one with the higher number, where both have numbers."""
+    times = [version["metadata"]["creationTimestamp"] for version in (one, other)]
+    if times[0] != times[1]:
+        return bool(times[0] > times[1])
+    numbers = [str(version["spec"]["version"]) for version in (one, other)]
+    return all(map(str.isdecimal, numbers)) and int(numbers[0][:18]) > int(numbers[1][:18])
 
 
 async def remove_alias(
@@ -81,7 +93,7 @@ async def remove_alias(
 
     found, before = await _write(client, namespace, model, alias, change)
     if not before:
-        raise models.unknown_alias(model, alias, models.spec_of(found))
+        raise model_objects.unknown_alias(model, alias, model_objects.spec_of(found))
     return AliasMove(found, before, "")
 
 
@@ -89,9 +101,9 @@ async def roll_back(
     client: Client, namespace: str, model: str, alias: str, *, by: str, at: str, reason: str = ""
 ) -> AliasMove:
     """Point an alias to the version before, by its history; the second time to the one before that."""
-    spec = models.spec_of(await models.find_model(client, namespace, model))
+    spec = model_objects.spec_of(await model_objects.find_model(client, namespace, model))
     if alias not in (spec.aliases or {}):
-        raise models.unknown_alias(model, alias, spec)
+        raise model_objects.unknown_alias(model, alias, spec)
     skipped: list[str] = []
     for version in aliases.earlier(spec, alias):
         try:
@@ -108,7 +120,7 @@ async def roll_back(
 
 async def check_version(client: Client, namespace: str, model: str, version: str) -> None:
     """Raises `UnknownVersion` for a version that an alias cannot point to."""
-    obj = await models.get_version(client, namespace, model, version)
+    obj = await model_objects.get_version(client, namespace, model, version)
     if obj["metadata"].get("deletionTimestamp"):
         raise UnknownVersion(f"{model}:{version} is being deleted")
     if (obj.get("status") or {}).get("phase") == "Lost":
@@ -138,8 +150,8 @@ async def _undo_if_gone(
 async def _write(client: Client, namespace: str, model: str, alias: str, change: Change) -> tuple[Object, str]:
     """The Model, and where the alias pointed before."""
     for _ in range(ATTEMPTS):
-        found = await models.find_model(client, namespace, model)
-        spec = models.spec_of(found)
+        found = await model_objects.find_model(client, namespace, model)
+        spec = model_objects.spec_of(found)
         before = (spec.aliases or {}).get(alias, "")
         wanted = change(spec)
         if wanted is None:

@@ -13,21 +13,12 @@ from paddlecloud.api.conditions import has_condition
 from paddlecloud.api.model import reference
 from paddlecloud.api.model.reference import object_name
 from paddlecloud.api.names import MODEL_FINALIZER
-from paddlecloud.kube.client import Client
-from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.resource import (
-    EARLIER_PADDLESERVICES,
-    MODELS,
-    MODELVERSIONS,
-    PADDLESERVICES,
-    Object,
-    Resource,
-)
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS, Object, Resource
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import catalogue
 from paddlecloud.modelhub.errors import HubError
 from paddlecloud.modelhub.users import VersionUser, named, users_of, users_of_model
-from paddlecloud.sdk import model_aliases, models
+from paddlecloud.sdk import model_aliases, model_objects
 from paddlecloud.sdk.model_transfer import Place, check_store, remove_stored, stored_versions
 
 WAIT = 30.0
@@ -55,8 +46,8 @@ async def _remove_version(place: Place, model: str, version: str) -> list[str]:
     if obj is not None:
         check_store(place, obj)
     found = await client.find(MODELS, model, namespace)
-    spec = models.spec_of(found) if found is not None else None
-    if users := users_of(model, version, spec, await services(client, namespace)):
+    spec = model_objects.spec_of(found) if found is not None else None
+    if users := users_of(model, version, spec, await model_objects.services(client, namespace)):
         raise InUse(f"{model}:{version} is in use by {named(users)}: {_remedy(users)}")
     if obj is not None:
         await client.delete(MODELVERSIONS, obj["metadata"]["name"], namespace=namespace, uid=obj["metadata"]["uid"])
@@ -69,16 +60,16 @@ async def _remove_version(place: Place, model: str, version: str) -> list[str]:
 
 async def _remove_model(place: Place, model: str, *, force: bool) -> list[str]:
     client, namespace = place.client, place.namespace
-    found = await models.find_model(client, namespace, model)
-    registered = await models.versions(client, namespace, model)
+    found = await model_objects.find_model(client, namespace, model)
+    registered = await model_objects.versions(client, namespace, model)
     for obj in registered:
         check_store(place, obj)
-    users = users_of_model(model, models.spec_of(found), await services(client, namespace))
+    users = users_of_model(model, model_objects.spec_of(found), await model_objects.services(client, namespace))
     pointing = [user.name for user in users if user.kind == "alias"]
     if users and not (force and len(pointing) == len(users)):
         raise InUse(f"model {model} is in use by {named(users)}: {_remedy(users)}")
     if pointing and _is_kept(found):
-        by, at = await models.user_name(client), rfc3339(time.time())
+        by, at = await model_objects.user_name(client), rfc3339(time.time())
         for alias in pointing:
             await model_aliases.remove_alias(client, namespace, model, alias, by=by, at=at, reason="model removed")
     names = {str(obj["spec"]["version"]) for obj in registered}
@@ -94,17 +85,6 @@ async def _remove_model(place: Place, model: str, *, force: bool) -> list[str]:
         await place.run(lambda key=key: remove_stored(place, key))  # type: ignore[misc]
         names.add(version)
     return sorted(names)
-
-
-async def services(client: Client, namespace: str) -> list[Object]:
-    """Those that may use versions. Who may not list them relies on the controller, which keeps what they use."""
-    found: list[Object] = []
-    for kind in (PADDLESERVICES, EARLIER_PADDLESERVICES):
-        try:
-            found += (await client.list(kind, namespace, limit=500)).items
-        except ApiError:  # the kind is not served, or the user may not see it
-            continue
-    return found
 
 
 async def _wait_until_gone(place: Place, kind: Resource, obj: Object) -> None:

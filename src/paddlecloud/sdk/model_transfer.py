@@ -28,7 +28,7 @@ from paddlecloud.modelhub.pull import pull as fetch
 from paddlecloud.modelhub.push import Progress, Pushed, push_next, read_local
 from paddlecloud.modelhub.push import push as put
 from paddlecloud.modelhub.remote import RemoteHub
-from paddlecloud.sdk import model_aliases, models
+from paddlecloud.sdk import model_aliases, model_objects
 from paddlecloud.storage.errors import Denied
 from paddlecloud.storage.stores import Store
 
@@ -83,12 +83,12 @@ async def push(
     elif which is not None:
         done = await place.run(lambda: put(place.files(), which, local, facts, count))
     else:
-        known = await models.versions(place.client, place.namespace, model)
+        known = await model_objects.versions(place.client, place.namespace, model)
         taken = {str(obj["spec"]["version"]) for obj in known}
         done = await place.run(lambda: push_next(place.files(), place.namespace, model, local, facts, taken, count))
-    await models.register(place.client, done.manifest, store=place.address)
+    registered = await model_objects.register(place.client, done.manifest, store=place.address)
     if latest:
-        await model_aliases.move_latest(place.client, done.manifest)
+        await model_aliases.move_latest(place.client, done.manifest, registered)
     if alias:
         await model_aliases.move_alias(
             place.client, place.namespace, model, alias, done.manifest.version,
@@ -100,8 +100,8 @@ async def push(
 async def find(place: Place, text: str) -> Manifest:
     """The manifest of `NAME:VERSION`, `NAME@ALIAS` or `NAME`, which must be what its ModelVersion says."""
     wanted = reference.parse(text)
-    version = await models.resolve(place.client, place.namespace, wanted)
-    obj = await models.get_version(place.client, place.namespace, wanted.model, version)
+    version = await model_objects.resolve(place.client, place.namespace, wanted)
+    obj = await model_objects.get_version(place.client, place.namespace, wanted.model, version)
     check_store(place, obj)
     which = catalogue.version_key(place.namespace, wanted.model, version)
     hub = place.hub

@@ -14,9 +14,9 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.core import AsyncClient, Labels
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine, Objects
-from paddlecloud.sdk.hub import PathLike
 from paddlecloud.sdk.manifest import JobManifest, Manifest, ManifestSource
 from paddlecloud.sdk.metrics import Metrics
+from paddlecloud.sdk.models import PathLike
 from paddlecloud.sdk.new_version import BlockingNewVersion
 from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.portal import Portal
@@ -277,7 +277,8 @@ class Models:
         return Handle(self._portal, self._portal.run(self._core.get(reference, namespace=namespace)))
 
     def list(self, model: str = "", *, namespace: str | None = None) -> Objects[Handle]:
-        """The Models of a namespace, or the versions of one, newest first."""
+        """The Models of a namespace, or the versions of one, newest first. Raises `UnknownVersion` where there is no
+        such model."""
         found = self._portal.run(self._core.list(model, namespace=namespace))
         return Objects(Handle(self._portal, one) for one in found)
 

@@ -30,6 +30,8 @@ KINDS: list[tuple[str, str, str, str, bool, list[str]]] = [
     ("batch.paddlepaddle.org", "v1", "paddlejobs", "PaddleJob", True, ["pdj"]),
     ("batch.paddlepaddle.org", "v1alpha1", "samplesets", "SampleSet", True, []),
     ("batch.paddlepaddle.org", "v1alpha1", "samplejobs", "SampleJob", True, []),
+    ("modelhub.paddlepaddle.org", "v1alpha1", "models", "Model", True, []),
+    ("modelhub.paddlepaddle.org", "v1alpha1", "modelversions", "ModelVersion", True, []),
     ("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False, ["crd"]),
 ]
 

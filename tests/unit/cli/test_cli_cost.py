@@ -30,6 +30,9 @@ COMMANDS = [
     ["wait", "pod/web", "--for=create"],
     ["api-resources"],
     ["image", "ls"],
+    ["model", "ls"],
+    ["model", "ls", "ocr"],
+    ["model", "show", "ocr"],
     ["get", "--help"],
     ["__complete", "--", "get", "po"],
 ]
@@ -49,6 +52,10 @@ def cluster(stub: Stub) -> Stub:
     stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "done"}, "status": {"phase": "Succeeded"}})
     stub.logs["done"] = ["2026-01-01T00:00:00Z bye"]
     stub.logs["web"] = ["2026-01-01T00:00:00Z hello"]
+    group = {"apiVersion": "modelhub.paddlepaddle.org/v1alpha1"}
+    stub.add({**group, "kind": "Model", "metadata": {"name": "ocr"}, "spec": {"aliases": {"latest": "1"}}})
+    version = {"model": "ocr", "version": "1", "digest": f"sha256:{64 * '0'}", "size": 1, "files": 1}
+    stub.add({**group, "kind": "ModelVersion", "metadata": {"name": "ocr.1"}, "spec": version})
     return stub
 
 
@@ -68,7 +75,9 @@ def test_commands_without_a_server_import_no_client(arguments: list[str]) -> Non
     assert not {"http.client", "ssl", "yaml", "msgspec"} & set(loaded)
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["version", "--client"], ["get", "pods"], ["ps"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["version", "--client"], ["get", "pods"], ["ps"], ["model", "ls"]], ids=" ".join
+)
 def test_read_commands_are_cheap(cluster: Stub, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "paddlecloud.cli.main", *arguments]
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}

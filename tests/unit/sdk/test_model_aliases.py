@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api.model.reference import BadReference
-from paddlecloud.sdk.hub import AsyncModels
+from paddlecloud.sdk.models import AsyncModels
 
 
 @pytest.mark.parametrize("verb", ["rollback", "untag"])

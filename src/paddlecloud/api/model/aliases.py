@@ -37,13 +37,20 @@ def removed(spec: ModelSpec, alias: str, *, by: str, at: str, reason: str = "") 
 
 def history(spec: ModelSpec, alias: str) -> list[Move]:
     """Newest first."""
-    return [move for move in reversed(spec.moves or ()) if move.alias == alias]
+    return [move for move in reversed(_list_of(spec, alias)) if move.alias == alias]
+
+
+def moves_about(spec: ModelSpec, version: str) -> list[Move]:
+    """Of all aliases to and from a version, newest first."""
+    found = [move for move in (*(spec.latest_moves or ()), *(spec.moves or ())) if version in (move.to, move.previous)]
+    found.reverse()
+    return sorted(found, key=lambda move: move.at, reverse=True)  # of one second, too, the later first
 
 
 def unrecorded(spec: ModelSpec) -> list[str]:
     """Aliases that do not point where their newest move says. Rules of API servers cannot compare each of them: they
     see that the history grew, not that it grew for every alias that changed."""
-    newest = {move.alias: move.to for move in spec.moves or ()}
+    newest = {move.alias: move.to for move in (*(spec.moves or ()), *(spec.latest_moves or ()))}
     return sorted(alias for alias, to in (spec.aliases or {}).items() if newest.get(alias, to) != to)
 
 
@@ -84,8 +91,14 @@ def aliases_of(spec: ModelSpec, version: str) -> list[str]:
 
 
 def _with(spec: ModelSpec, known: dict[str, str], move: Move) -> ModelSpec:
-    moves = [*(spec.moves or ()), move][-MOST_MOVES:]
+    moves = [*_list_of(spec, move.alias), move][-MOST_MOVES:]
+    if move.alias == LATEST:
+        return msgspec.structs.replace(spec, aliases=known, latest_moves=moves)
     return msgspec.structs.replace(spec, aliases=known, moves=moves)
+
+
+def _list_of(spec: ModelSpec, alias: str) -> list[Move]:
+    return (spec.latest_moves if alias == LATEST else spec.moves) or []
 
 
 def _checked(reason: str) -> str | None:

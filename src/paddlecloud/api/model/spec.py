@@ -7,42 +7,72 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from paddlecloud.api.fields import Conditions, Int32, Int64, Root, Rule, Time, Wire, doc
-from paddlecloud.api.model.reference import ALIAS_PATTERN, LONGEST, NAME_PATTERN, VERSION_PATTERN
+from paddlecloud.api.model.reference import ALIAS_PATTERN, LATEST, LONGEST, NAME_PATTERN, VERSION_PATTERN
 
 MOST_MOVES = 256
-"""Of all aliases of a model; with the next one the oldest goes."""
+"""In each of the two histories of a model; with the next one the oldest goes."""
 MOST_ALIASES = 64
 LONGEST_TEXT = 1024
 AGE_PATTERN = "^[1-9][0-9]{0,4}[mhdw]$"
 
-_LAST = "self.moves[size(self.moves) - 1]"
-_FULL = f"(size(oldSelf.moves) == {MOST_MOVES} && [oldSelf.moves[0]] + self.moves == oldSelf.moves + [{_LAST}])"
+
+def _last(history: str) -> str:
+    return f"self.{history}[size(self.{history}) - 1]"
+
+
+def _has_entries(history: str) -> str:
+    return f"(has(self.{history}) && size(self.{history}) > 0)"
+
+
+def _last_move(history: str) -> str:
+    """Its alias points where its last entry says."""
+    last = _last(history)
+    return (
+        f"(!{_has_entries(history)} || (has({last}.to) ? has(self.aliases) && {last}.alias in self.aliases && "
+        f"self.aliases[{last}.alias] == {last}.to : !has(self.aliases) || !({last}.alias in self.aliases)))"
+    )
+
+
+def _recorded_in(history: str) -> str:
+    """It has grown, and there are as many aliases as its new entry makes or removes."""
+    last = _last(history)
+    was_there = f"(has(oldSelf.aliases) && {last}.alias in oldSelf.aliases ? 1 : 0)"
+    return (
+        f"({_has_entries(history)} && (!has(oldSelf.{history}) || self.{history} != oldSelf.{history}) && "
+        "(has(self.aliases) ? size(self.aliases) : 0) == (has(oldSelf.aliases) ? size(oldSelf.aliases) : 0) "
+        f"+ (has({last}.to) ? 1 : 0) - {was_there})"
+    )
+
+
+def _history_stays(history: str) -> Rule:
+    new, old, last = f"self.{history}", f"oldSelf.{history}", _last(history)
+    full = f"(size({old}) == {MOST_MOVES} && [{old}[0]] + {new} == {old} + [{last}])"
+    return Rule(
+        f"!has({old}) || size({old}) == 0 || ({_has_entries(history)} && "
+        f"({new} == {old} || {new} == {old} + [{last}] || {full}))",
+        f"spec.{history} is a history: one entry is appended at a time; of more than {MOST_MOVES} the oldest goes",
+    )
+
 
 LAST_MOVE = Rule(
-    "!has(self.moves) || size(self.moves) == 0 ? !has(self.aliases) || size(self.aliases) == 0 : "
-    f"has({_LAST}.to) ? has(self.aliases) && {_LAST}.alias in self.aliases && "
-    f"self.aliases[{_LAST}.alias] == {_LAST}.to : !has(self.aliases) || !({_LAST}.alias in self.aliases)",
-    "the last entry of spec.moves must say where its alias points now, and aliases need an entry: use `pdc model tag`",
+    f"{_last_move('moves')} && {_last_move('latestMoves')} && (!has(self.aliases) || size(self.aliases) == 0 || "
+    f"{_has_entries('moves')} || {_has_entries('latestMoves')})",
+    "the last entry of spec.moves and of spec.latestMoves must say where its alias points now, and aliases need an "
+    "entry: use `pdc model tag`",
 )
-_WAS_THERE = f"(has(oldSelf.aliases) && {_LAST}.alias in oldSelf.aliases ? 1 : 0)"
-_SIZES = (
-    "(has(self.aliases) ? size(self.aliases) : 0) == (has(oldSelf.aliases) ? size(oldSelf.aliases) : 0) "
-    f"+ (has({_LAST}.to) ? 1 : 0) - {_WAS_THERE}"
+OWN_HISTORY = Rule(
+    f"(!{_has_entries('moves')} || {_last('moves')}.alias != '{LATEST}') && "
+    f"(!{_has_entries('latestMoves')} || {_last('latestMoves')}.alias == '{LATEST}')",
+    f"moves of the alias {LATEST} are in spec.latestMoves, those of the others in spec.moves",
 )
 NO_MOVE_UNRECORDED = Rule(
     "(!has(self.aliases) && !has(oldSelf.aliases)) || "
     "(has(self.aliases) && has(oldSelf.aliases) && self.aliases == oldSelf.aliases) || "
-    "(has(self.moves) && size(self.moves) > 0 && (!has(oldSelf.moves) || self.moves != oldSelf.moves) && "
-    f"{_SIZES})",
-    "an alias is moved or removed together with an entry in spec.moves that says who does it and why, one alias at a "
-    "time: use `pdc model tag`",
+    f"{_recorded_in('moves')} || {_recorded_in('latestMoves')}",
+    "an alias is moved or removed together with an entry in spec.moves, or in spec.latestMoves, that says who does it "
+    "and why, one alias at a time: use `pdc model tag`",
 )
 """Rules have no loops (`local.apiserver.schema.cel`): of the other aliases they see how many there are."""
-HISTORY_STAYS = Rule(
-    "!has(oldSelf.moves) || size(oldSelf.moves) == 0 || (has(self.moves) && size(self.moves) > 0 && "
-    f"(self.moves == oldSelf.moves || self.moves == oldSelf.moves + [{_LAST}] || {_FULL}))",
-    f"spec.moves is a history: one entry is appended at a time; of more than {MOST_MOVES} the oldest goes",
-)
 
 
 class Move(Wire):
@@ -85,7 +115,13 @@ class Retention(Wire):
 class ModelSpec(Wire):
     """Which versions the aliases of a model point to, and which versions are kept."""
 
-    RULES: ClassVar[tuple[Rule, ...]] = (LAST_MOVE, NO_MOVE_UNRECORDED, HISTORY_STAYS)
+    RULES: ClassVar[tuple[Rule, ...]] = (
+        LAST_MOVE,
+        OWN_HISTORY,
+        NO_MOVE_UNRECORDED,
+        _history_stays("moves"),
+        _history_stays("latestMoves"),
+    )
 
     description: Annotated[str | None, doc("What the model is for.", maxLength=LONGEST_TEXT)] = None
     retention: Annotated[
@@ -96,7 +132,16 @@ class ModelSpec(Wire):
         doc("Names that move, such as `production`, and the version each points to.", maxProperties=MOST_ALIASES),
     ] = None
     moves: Annotated[
-        list[Move] | None, doc("The history of all aliases, oldest first; it is only appended to.", maxItems=MOST_MOVES)
+        list[Move] | None,
+        doc("The history of all aliases but `latest`, oldest first; it is only appended to.", maxItems=MOST_MOVES),
+    ] = None
+    latest_moves: Annotated[
+        list[Move] | None,
+        doc(
+            "The history of the alias `latest`, which every push moves. It is a list of its own, so that pushes do not "
+            "displace what people decided.",
+            maxItems=MOST_MOVES,
+        ),
     ] = None
 
 

@@ -115,7 +115,8 @@ FLAGS = {
 }
 MODULES = {
     **dict.fromkeys(("push", "pull", "diff", "verify", "gc"), "model_files"),
-    **dict.fromkeys(("ls", "show"), "model_objects"),
+    "ls": "model_list",
+    "show": "model_show",
     **dict.fromkeys(("tag", "untag", "promote", "rollback"), "model_aliases"),
     **dict.fromkeys(("rm", "retain"), "model_removal"),
     "convert": "model_convert",

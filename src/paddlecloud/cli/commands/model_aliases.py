@@ -12,7 +12,7 @@ from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.times import rfc3339
-from paddlecloud.sdk import model_aliases, models
+from paddlecloud.sdk import model_aliases, model_objects
 from paddlecloud.sdk.model_aliases import AliasMove
 
 FORMATS = ("", *output.STRUCTURED)
@@ -34,7 +34,7 @@ def _point(session: Session, args: argparse.Namespace, text: str, alias: str) ->
         wanted = reference.parse(text)
         reference.alias_name(alias)
         client, namespace = session.api.client, session.namespace
-        version = session.api.do(models.resolve(client, namespace, wanted))
+        version = session.api.do(model_objects.resolve(client, namespace, wanted))
         by, at = _who(session)
         done = session.api.do(
             model_aliases.move_alias(client, namespace, wanted.model, alias, version, by=by, at=at, reason=args.reason)
@@ -83,4 +83,4 @@ def _report(session: Session, fmt: output.Format, model: str, alias: str, done: 
 
 
 def _who(session: Session) -> tuple[str, str]:
-    return session.api.do(models.user_name(session.api.client)), rfc3339(time.time())
+    return session.api.do(model_objects.user_name(session.api.client)), rfc3339(time.time())

@@ -23,7 +23,7 @@ from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.sdk import copying, model_transfer, models
+from paddlecloud.sdk import copying, model_objects, model_transfer
 from paddlecloud.sdk.core import AsyncClient
 from paddlecloud.sdk.members import member
 from paddlecloud.sdk.place import of_object
@@ -101,7 +101,7 @@ def answer_of(text: str, code: int) -> dict[str, Any]:
 
 async def _find(place: model_transfer.Place, name: str) -> Manifest | None:
     model, _, version = name.partition(":")
-    known = [str(obj["spec"]["version"]) for obj in await models.versions(place.client, place.namespace, model)]
+    known = [str(obj["spec"]["version"]) for obj in await model_objects.versions(place.client, place.namespace, model)]
     return await model_transfer.find(place, name) if version in known else None
 
 
@@ -118,7 +118,7 @@ def _make(
             **{f"tool.{tool}": version for tool, version in said["tools"].items()},
             "check": said["check"],
         }
-        by = session.api.do(models.user_name(place.client))
+        by = session.api.do(model_objects.user_name(place.client))
         facts = Facts(by, rfc3339(time.time()), "", {}, origin, f"{args.to} of {source.model}:{source.version}")
         done = session.api.do(model_transfer.push(place, name, result, facts, latest=False))
     return done.manifest, said

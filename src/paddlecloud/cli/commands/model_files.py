@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.cli.control_characters import visible
-from paddlecloud.cli.failures import ERROR, OK, InputError
+from paddlecloud.cli.failures import ERROR, OK, UsageError
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.model_store import attempting, place_of
 from paddlecloud.cli.render import output
@@ -23,10 +23,12 @@ from paddlecloud.modelhub import catalogue, garbage, manifest, verification
 from paddlecloud.modelhub.comparison import Comparison, compare
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import Pushed
-from paddlecloud.sdk import model_origin, model_transfer, models
+from paddlecloud.sdk import model_objects, model_origin, model_transfer
 from paddlecloud.sdk.model_origin import Recorded
 
 FORMATS = ("", *output.STRUCTURED)
+METRIC = "--metric accuracy=0.93"
+PUSH_HELP = "pdc model --help"
 
 
 def push(session: Session, args: argparse.Namespace) -> int:
@@ -36,13 +38,13 @@ def push(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"push {name}"):
         place = place_of(session)
         known = _of_job(session, args.from_job) if args.from_job else Recorded({}, {})
-        measured = {key: _number(key, text) for key, text in _pairs(args.metric, "--metric accuracy=0.93").items()}
+        measured = {key: _number(key, text) for key, text in _pairs(args.metric, "--metric", METRIC).items()}
         facts = Facts(
-            session.api.do(models.user_name(place.client)),
+            session.api.do(model_objects.user_name(place.client)),
             rfc3339(time.time()),
             args.framework,
             {**known.metrics, **measured},
-            {**known.origin, **_pairs(args.origin, "--origin job=train")},
+            {**known.origin, **_pairs(args.origin, "--origin", "--origin job=train")},
             args.description,
         )
         done = session.api.do(model_transfer.push(
@@ -188,12 +190,13 @@ def _files(count: int, total: int) -> str:
     return f"{number_of(count, 'file')} ({size(total)})"
 
 
-def _pairs(given: list[str], example: str) -> dict[str, str]:
+def _pairs(given: list[str], flag: str, example: str) -> dict[str, str]:
     found = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not (key and equals and value):
-            raise InputError(f"{text!r} is not NAME=VALUE", next=example)
+            form = "NAME=VALUE" if flag == "--metric" else "NAME=TEXT"
+            raise UsageError(f"{flag} takes {form}, as {example}", why=f"{text!r} has another form", next=PUSH_HELP)
         found[key] = value
     return found
 
@@ -202,4 +205,5 @@ def _number(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InputError(f"the metric {key} is not a number: {text!r}", next="--metric accuracy=0.93") from None
+        why = f"a number is expected after {key}=, not {text!r}"
+        raise UsageError(f"--metric takes NAME=VALUE, as {METRIC}", why=why, next=PUSH_HELP) from None

@@ -11,7 +11,7 @@ from paddlecloud.cli.objects.model_store import attempting, place_of
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import MODELS
-from paddlecloud.sdk import model_removal, models
+from paddlecloud.sdk import model_objects, model_removal
 
 FORMATS = ("", *output.STRUCTURED)
 
@@ -52,7 +52,7 @@ def retain(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"set what is kept of {args.names[0]}"):
         model = reference.model_name(args.names[0])
         client, namespace = session.api.client, session.namespace
-        session.api.do(models.find_model(client, namespace, model))
+        session.api.do(model_objects.find_model(client, namespace, model))
         session.api.do(client.patch(MODELS, model, {"spec": {"retention": kept}}, namespace=namespace))
     if fmt.name:
         body = {name: value for name, value in given.items() if value} if kept else None

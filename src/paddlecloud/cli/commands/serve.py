@@ -42,7 +42,7 @@ from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import MODELS, PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
-from paddlecloud.sdk import models
+from paddlecloud.sdk import model_objects
 from paddlecloud.sdk.outcome import SERVICE_REFUSALS, awaits_retry, is_behind, retry_patch, service_failure
 from paddlecloud.sdk.ownership import SERVE_MANAGER
 from paddlecloud.sdk.serving import service_of
@@ -133,8 +133,8 @@ def _check_name(session: Session, model: str) -> None:
         found = None  # a cluster without the kind
     if meant is not None and found is not None:
         with naming(f"serve {model}", next=f"pdc model ls {meant.model}"):
-            version = session.api.do(models.resolve(client, session.namespace, meant))
-            session.api.do(models.get_version(client, session.namespace, meant.model, version))
+            version = session.api.do(model_objects.resolve(client, session.namespace, meant))
+            session.api.do(model_objects.get_version(client, session.namespace, meant.model, version))
         return
     if meant is not None and "@" in model:
         raise InputError(

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paddlecloud.api import crd, model
-from paddlecloud.api.model.aliases import aliases_of, earlier, history, moved, removed, unrecorded
+from paddlecloud.api.model.aliases import aliases_of, earlier, history, moved, moves_about, removed, unrecorded
 from paddlecloud.api.model.reference import BadReference
 from paddlecloud.api.model.spec import MOST_MOVES, ModelSpec, Move, Retention
 from paddlecloud.api.problems import encode
@@ -39,8 +39,8 @@ def model_of(spec: ModelSpec, name: str = "ocr") -> dict[str, Any]:
 
 def test_an_alias_that_was_moved_along_with_another_is_found() -> None:
     """The rules accept it, so that readers can only be warned."""
-    old = with_moves(("production", "1"), ("latest", "1"))
-    new = with_moves(("production", "1"), ("latest", "1"), ("latest", "2"))
+    old = with_moves(("production", "1"), ("staging", "1"))
+    new = with_moves(("production", "1"), ("staging", "1"), ("staging", "2"))
     new.aliases = {**(new.aliases or {}), "production": "evil"}
     assert refusals(model.MODEL, model_of(new), model_of(old)) == []
     assert unrecorded(new) == ["production"]
@@ -121,7 +121,8 @@ def test_a_rollback_goes_back_along_the_history(moves: str, expected: str) -> No
             spec = removed(spec, "production", by="ada", at=AT) or spec
         else:
             spec = moved(spec, "production", step.lstrip("<"), by="ada", at=AT, rollback="<" in step) or spec
-        spec = moved(spec, "latest", f"{step.strip('<-') or 0}{len(spec.moves or ())}", by="ada", at=AT) or spec
+        pushed = f"{step.strip('<-') or 0}-{len(spec.latest_moves or ())}"
+        spec = moved(spec, "latest", pushed, by="ada", at=AT) or spec
     assert earlier(spec, "production") == expected.split()
 
 
@@ -169,8 +170,32 @@ def test_the_oldest_move_goes_when_the_history_is_full() -> None:
     assert refusals(model.MODEL, shorter, model_of(full))
 
 
+def test_pushes_do_not_displace_what_people_decided() -> None:
+    spec = with_moves(("production", "1"), ("production", "2"))
+    for number in range(3, 3 + 2 * MOST_MOVES):
+        spec = moved(spec, "latest", str(number), by="ada", at=AT, reason="pushed") or spec
+    assert [move.to for move in history(spec, "production")] == ["2", "1"]
+    assert earlier(spec, "production") == ["1"]
+    assert len(history(spec, "latest")) == MOST_MOVES
+    assert [move.alias for move in moves_about(spec, "2")] == ["production"]
+
+
+def test_moves_of_latest_are_in_their_own_history() -> None:
+    old = model_of(with_moves(("production", "1"), ("latest", "1")))
+    assert not refusals(model.MODEL, old)
+    entry = {"by": "ada", "at": AT, "to": "2"}
+    for alias, history_of in (("latest", "moves"), ("production", "latestMoves")):
+        new = copy.deepcopy(old)
+        new["spec"]["aliases"][alias] = "2"
+        new["spec"][history_of].append({**entry, "alias": alias})
+        assert any("are in spec.latestMoves" in text for text in refusals(model.MODEL, new, old))
+
+
 @given(
-    st.lists(st.tuples(st.sampled_from(["production", "staging"]), st.sampled_from(["1", "2", "3", ""])), max_size=8)
+    st.lists(
+        st.tuples(st.sampled_from(["production", "staging", "latest"]), st.sampled_from(["1", "2", "3", ""])),
+        max_size=8,
+    )
 )
 def test_every_move_of_ours_is_accepted_by_the_rules(moves: list[tuple[str, str]]) -> None:
     spec, old = ModelSpec(), None
@@ -193,10 +218,12 @@ def test_every_move_of_ours_is_accepted_by_the_rules(moves: list[tuple[str, str]
         (lambda spec: spec["moves"].pop(0), "spec.moves is a history"),
         (lambda spec: spec.pop("moves"), "spec.moves is a history"),
         (lambda spec: spec["moves"].insert(0, dict(spec["moves"][0])), "spec.moves is a history"),
+        (lambda spec: spec["latestMoves"].clear(), "spec.latestMoves is a history"),
+        (lambda spec: spec["aliases"].update(latest="9"), "of spec.latestMoves must say"),
     ],
 )
 def test_a_history_cannot_be_changed_and_nothing_moves_without_an_entry(change: Any, text: str) -> None:
-    old = model_of(with_moves(("staging", "1"), ("production", "2")))
+    old = model_of(with_moves(("latest", "2"), ("staging", "1"), ("production", "2")))
     new = copy.deepcopy(old)
     change(new["spec"])
     assert any(text in message for message in refusals(model.MODEL, new, old))

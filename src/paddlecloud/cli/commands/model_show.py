@@ -1,4 +1,4 @@
-"""`pdc model ls` and `show`: models and versions as objects of the API server."""
+"""`pdc model show`: a version with its origin, the moves of its aliases, and what retention does with it."""
 
 from __future__ import annotations
 
@@ -14,75 +14,17 @@ from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
-from paddlecloud.cli.times import age
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import MODELS, Object
+from paddlecloud.kube.resource import Object
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, rfc3339
 from paddlecloud.modelhub import retention
 from paddlecloud.modelhub.retention import RetentionVerdict
-from paddlecloud.sdk import models
-from paddlecloud.sdk.model_removal import services
+from paddlecloud.sdk import model_objects
 
 FORMATS = ("", *output.STRUCTURED)
 SHOWN = 5
 """Versions that retention removes next, as `show` lists them."""
-
-
-def ls(session: Session, args: argparse.Namespace) -> int:
-    fmt = output.parse_format(args.output, FORMATS)
-    with attempting("list models"):
-        if args.names:
-            return _versions(session, reference.model_name(args.names[0]), fmt)
-        found = session.api.do(session.api.client.list(MODELS, session.scope, limit=500)).items
-        versions = session.api.do(models.versions(session.api.client, session.scope))
-    sizes: dict[tuple[str, str], list[int]] = {}
-    for obj in versions:
-        key = obj["metadata"]["namespace"], str(obj["spec"]["model"])
-        sizes.setdefault(key, []).append(int(obj["spec"].get("size") or 0))
-    rows = []
-    for obj in sorted(found, key=lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"])):
-        meta, known = obj["metadata"], models.spec_of(obj).aliases or {}
-        each = sizes.get((meta["namespace"], meta["name"]), [])
-        rows.append({"namespace": meta["namespace"], "name": meta["name"], "versions": len(each), "bytes": sum(each),
-                     "aliases": known, "createdAt": meta["creationTimestamp"]})  # fmt: skip
-    if fmt.name:
-        output.print_report(session, "ModelList", {"items": rows})
-    elif not rows:
-        session.note("No models found")
-    else:
-        head = ("namespace",) if session.scope is None else ()
-        columns = (*head, "name", "versions", "size", "aliases", "age")
-        session.print(render(columns, [
-            (*([row["namespace"]] if head else []), row["name"], row["versions"], size(row["bytes"]),
-             ", ".join(f"{name}={to}" for name, to in sorted(row["aliases"].items())) or "<none>",
-             age(row["createdAt"], time.time()))
-            for row in rows]))  # fmt: skip
-    return OK
-
-
-def _versions(session: Session, model: str, fmt: output.Format) -> int:
-    namespace = session.namespace
-    spec = models.spec_of(session.api.do(models.find_model(session.api.client, namespace, model)))
-    found = session.api.do(models.versions(session.api.client, namespace, model))
-    if fmt.name:
-        items = [{**obj["spec"], "aliases": aliases.aliases_of(spec, str(obj["spec"]["version"]))} for obj in found]
-        output.print_report(session, "ModelVersionList", {"model": model, "items": items})
-        return OK
-    rows = [
-        (
-            obj["spec"]["version"],
-            ", ".join(aliases.aliases_of(spec, str(obj["spec"]["version"]))) or "<none>",
-            obj["spec"].get("framework") or "<none>",
-            obj["spec"]["files"],
-            size(int(obj["spec"]["size"])),
-            obj["spec"].get("createdBy") or "<unknown>",
-            age(str(obj["spec"].get("createdAt") or obj["metadata"]["creationTimestamp"]), time.time()),
-        )
-        for obj in found
-    ]
-    session.print(render(("version", "aliases", "framework", "files", "size", "by", "age"), rows))
-    return OK
 
 
 def show(session: Session, args: argparse.Namespace) -> int:
@@ -90,12 +32,12 @@ def show(session: Session, args: argparse.Namespace) -> int:
     with attempting(f"show {args.names[0]}"):
         wanted = reference.parse(args.names[0])
         client, namespace = session.api.client, session.namespace
-        version = session.api.do(models.resolve(client, namespace, wanted))
-        obj = session.api.do(models.get_version(client, namespace, wanted.model, version))
-        spec = models.spec_of(session.api.do(models.find_model(client, namespace, wanted.model)))
+        version = session.api.do(model_objects.resolve(client, namespace, wanted))
+        obj = session.api.do(model_objects.get_version(client, namespace, wanted.model, version))
+        spec = model_objects.spec_of(session.api.do(model_objects.find_model(client, namespace, wanted.model)))
         kept = session.api.do(retained(client, namespace, wanted.model, spec)) if spec.retention else []
     pointing = aliases.aliases_of(spec, version)
-    moves = [move for move in reversed(spec.moves or ()) if version in (move.to, move.previous)]
+    moves = aliases.moves_about(spec, version)
     if fmt.name:
         listed = [encode(move) for move in moves]
         report = {**obj["spec"], "aliases": pointing, "moves": listed}
@@ -117,9 +59,9 @@ def show(session: Session, args: argparse.Namespace) -> int:
 
 async def retained(client: Client, namespace: str, model: str, spec: ModelSpec) -> list[RetentionVerdict]:
     """What retention does with each version, newest first."""
-    found = await models.versions(client, namespace, model)
+    found = await model_objects.versions(client, namespace, model)
     staying = [each for each in found if not each["metadata"].get("deletionTimestamp")]
-    return retention.verdicts(model, spec, staying, await services(client, namespace))
+    return retention.verdicts(model, spec, staying, await model_objects.services(client, namespace))
 
 
 def _verdict(found: RetentionVerdict) -> dict[str, Any]:

@@ -1,0 +1,132 @@
+"""`pdc model ls`: models, or the versions of one.
+
+A model may have 10,000 versions and a script may ask often, so this reads of each object what it prints and nothing
+else, and imports no more than that needs. `make bench` measures it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from paddlecloud.api.model.reference import LATEST, model_name
+from paddlecloud.api.names import MODEL_LABEL
+from paddlecloud.cli.failures import OK
+from paddlecloud.cli.objects.model_store import attempting
+from paddlecloud.cli.render import output
+from paddlecloud.cli.render.table import render
+from paddlecloud.cli.session import Session
+from paddlecloud.cli.times import age
+from paddlecloud.kube.errors import BadRequest
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS, Object
+from paddlecloud.kube.sizes import size
+
+FORMATS = ("", *output.STRUCTURED)
+
+
+class _Meta(msgspec.Struct, rename="camel"):
+    name: str
+    namespace: str
+    creation_timestamp: str
+
+
+class _Listed(msgspec.Struct):
+    metadata: _Meta
+    spec: dict[str, Any]
+
+
+class _Page(msgspec.Struct):
+    items: list[_Listed] = []
+
+
+def ls(session: Session, args: argparse.Namespace) -> int:
+    fmt = output.parse_format(args.output, FORMATS)
+    with attempting("list models"):
+        return _versions(session, args.names[0], fmt) if args.names else _models(session, fmt)
+
+
+def _models(session: Session, fmt: output.Format) -> int:
+    found = session.api.do(session.api.client.list(MODELS, session.scope, limit=500)).items
+    sizes: dict[tuple[str, str], list[int]] = {}
+    for one in _listed(session, session.scope):
+        sizes.setdefault((one.metadata.namespace, str(one.spec["model"])), []).append(int(one.spec.get("size") or 0))
+    rows = []
+    for obj in sorted(found, key=lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"])):
+        meta = obj["metadata"]
+        each = sizes.get((meta["namespace"], meta["name"]), [])
+        rows.append({"namespace": meta["namespace"], "name": meta["name"], "versions": len(each), "bytes": sum(each),
+                     "aliases": _aliases(obj), "createdAt": meta["creationTimestamp"]})  # fmt: skip
+    if fmt.name:
+        output.print_report(session, "ModelList", {"items": rows})
+    elif not rows:
+        session.note("No models found")
+    else:
+        head = ("namespace",) if session.scope is None else ()
+        now = time.time()
+        session.print(render((*head, "name", "versions", "size", "aliases", "age"), [
+            (*([row["namespace"]] if head else []), row["name"], row["versions"], size(row["bytes"]),
+             ", ".join(f"{name}={to}" for name, to in sorted(row["aliases"].items())) or "<none>",
+             age(row["createdAt"], now))
+            for row in rows]))  # fmt: skip
+    return OK
+
+
+def _versions(session: Session, model: str, fmt: output.Format) -> int:
+    pointing = _pointing(_aliases(_model(session, model)))
+    found = sorted(_listed(session, session.namespace, model), key=_age_and_name, reverse=True)
+    if fmt.name:
+        items = [{**one.spec, "aliases": pointing.get(str(one.spec["version"]), [])} for one in found]
+        output.print_report(session, "ModelVersionList", {"model": model, "items": items})
+        return OK
+    now = time.time()
+    rows = [
+        (
+            one.spec["version"],
+            ", ".join(pointing.get(str(one.spec["version"]), ())) or "<none>",
+            one.spec.get("framework") or "<none>",
+            one.spec["files"],
+            size(int(one.spec["size"])),
+            one.spec.get("createdBy") or "<unknown>",
+            age(str(one.spec.get("createdAt") or one.metadata.creation_timestamp), now),
+        )
+        for one in found
+    ]
+    session.print(render(("version", "aliases", "framework", "files", "size", "by", "age"), rows))
+    return OK
+
+
+def _model(session: Session, name: str) -> Object:
+    with contextlib.suppress(BadRequest):  # a name that no object can have
+        if (found := session.api.do(session.api.client.find(MODELS, name, session.namespace))) is not None:
+            return found
+    from paddlecloud.sdk import model_objects  # says which name may have been meant
+
+    return session.api.do(model_objects.find_model(session.api.client, session.namespace, model_name(name)))
+
+
+def _listed(session: Session, namespace: str | None, model: str = "") -> list[_Listed]:
+    query = {"labelSelector": f"{MODEL_LABEL}={model}"} if model else None
+    answer = session.api.do(session.api.client.raw("GET", MODELVERSIONS.path(namespace), query=query))
+    return msgspec.json.decode(answer.body, type=_Page).items
+
+
+def _aliases(model: Object) -> dict[str, str]:
+    found = (model.get("spec") or {}).get("aliases") or {}
+    return {str(alias): str(to) for alias, to in found.items()}
+
+
+def _pointing(aliases: Mapping[str, str]) -> dict[str, list[str]]:
+    """Of each version its aliases; `latest` comes last, since it moves by itself."""
+    found: dict[str, list[str]] = {}
+    for alias, to in sorted(aliases.items(), key=lambda entry: (entry[0] == LATEST, entry[0])):
+        found.setdefault(to, []).append(alias)
+    return found
+
+
+def _age_and_name(one: _Listed) -> tuple[str, str]:
+    return str(one.spec.get("createdAt") or ""), one.metadata.name
