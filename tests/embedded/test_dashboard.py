@@ -6,8 +6,10 @@ scripts.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -107,6 +109,42 @@ async def test_a_job_that_no_node_can_take_says_what_it_needs_and_what_is_free(
     printed = pdc("explain", "pdj/large", "-n", namespace, env=server.env).stdout
     verdict = printed.splitlines()[1].strip()
     await tab.sees(verdict, "#live_why")
+
+
+async def test_a_line_moves_when_its_first_is_done(tab: Tab, server: Target, namespace: str) -> None:
+    name = f"q-{namespace}"
+    queue = {
+        "apiVersion": "scheduling.volcano.sh/v1beta1", "kind": "Queue", "metadata": {"name": name},
+        "spec": {"capability": {"cpu": "300m"}},
+    }  # fmt: skip
+    pdc("apply", "-f", "-", env=server.env, input=json.dumps(queue))
+    await go(tab, "/queues")
+    for job in ("a-first", "b-second", "c-third"):
+        pdc("apply", "-n", namespace, "-f", "-", env=server.env, input=json.dumps(_queued(job, name)))
+    card = f"section[aria-label='{name}']"
+    await tab.sees("2 waiting", card)
+    await tab.sees("may use 300m cpu", card)
+    pdc("delete", "pdj", "a-first", "-n", namespace, "-y", env=server.env)
+    await tab.sees("1 waiting", card)
+    await tab.press("g", "n")
+    await tab.sees("Nodes", "h1")
+    await tab.click("#live_list tbody a")
+    await tab.sees("b-second-worker-0", "#live_pods")
+    await tab.click(f"#live_pods a[href='/jobs/{namespace}/b-second']")
+    await tab.sees("b-second", "h1")
+    pdc("delete", "queue", name, "-y", env=server.env)
+
+
+def _queued(name: str, queue: str) -> dict[str, Any]:
+    container = {"name": "train", "image": "busybox", "command": ["sleep", "600"]}
+    container["resources"] = {"requests": {"cpu": "200m"}}  # type: ignore[assignment]
+    return {
+        "apiVersion": "batch.paddlepaddle.org/v1", "kind": "PaddleJob", "metadata": {"name": name},
+        "spec": {
+            "schedulingPolicy": {"queue": queue},
+            "worker": {"replicas": 1, "template": {"spec": {"containers": [container]}}},
+        },
+    }  # fmt: skip
 
 
 async def test_both_languages_dark_colours_and_the_keyboard(tab: Tab, server: Target) -> None:

@@ -24,7 +24,8 @@ ACCOUNTS = {
 """Key in rbac.yaml → account, as the chart's helper `paddlecloud.accounts` has it."""
 _RBAC = "rbac.authorization.k8s.io"
 _USERS = {"edit": ("create", "delete", "deletecollection", "patch", "update"), "view": ("get", "list", "watch")}
-_LABELS = {"app.kubernetes.io/managed-by": "paddlecloud"}
+LABELS = {"app.kubernetes.io/managed-by": "paddlecloud"}
+"""Of what the platform defines: a ClusterRole with them follows the release that is started."""
 
 
 def chart() -> Path:
@@ -87,4 +88,4 @@ def _rules() -> dict[str, dict[str, list[Any]]]:
 
 
 def _object(api_version: str, kind: str, name: str, **meta: str) -> Object:
-    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "labels": dict(_LABELS), **meta}}
+    return {"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "labels": dict(LABELS), **meta}}

@@ -38,6 +38,7 @@ _SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("modelhub.paddlepaddle.org", ("models", "modelversions")),
     ("policy", ("poddisruptionbudgets",)),
     ("scheduling.k8s.io", ("priorityclasses",)),
+    ("scheduling.x-k8s.io", ("podgroups",)),
     ("scheduling.volcano.sh", ("podgroups", "queues")),
     ("serving.knative.dev", ("revisions", "routes", "services")),
     ("serving.paddlepaddle.org", ("paddleservices",)),
@@ -52,7 +53,12 @@ def objects() -> list[Object]:
     account = {"namespace": chart.NAMESPACE, "name": NAME}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(account)},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "ClusterRole",
+            "metadata": {"name": name, "labels": dict(chart.LABELS)},  # by which it follows the release
+            "rules": rules,
+        },
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "ClusterRoleBinding",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from paddlecloud.api.names import JOB_LABEL
@@ -30,6 +30,7 @@ _UNREAD = (
 """Fields of containers that no page shows: most of what a pod takes in memory, and where secrets are."""
 
 T = TypeVar("T")
+Measure = Callable[[Object], tuple[str, Mapping[str, int]] | None]
 
 
 class Dependency(NamedTuple):
@@ -103,6 +104,25 @@ class Rows(Generic[T]):
         return [*self._found.items()]
 
 
+class Totals:
+    """Amounts summed over all objects of a kind by a name, such as what the pods of each node hold; kept up to date."""
+
+    def __init__(self, measure: Measure) -> None:
+        self._measure = measure
+        self._sums: dict[str, dict[str, int]] = {}
+
+    def change(self, old: Object | None, new: Object | None) -> None:
+        for obj, sign in ((old, -1), (new, 1)):
+            if obj is not None and (found := self._measure(obj)) is not None:
+                name, amounts = found
+                sums = self._sums.setdefault(name, {})
+                for resource, amount in amounts.items():
+                    sums[resource] = sums.get(resource, 0) + sign * amount
+
+    def of(self, name: str) -> Mapping[str, int]:
+        return self._sums.get(name, {})
+
+
 class Collection:
     """All objects of one kind that the dashboard may list, from one watch, or from one for each namespace."""
 
@@ -110,6 +130,7 @@ class Collection:
         self.resource = resource
         self._informers = informers
         self._rows: dict[Callable[[Object], Any], Rows[Any]] = {}
+        self._totals: dict[Measure, Totals] = {}
 
     @property
     def failure(self) -> Exception | None:
@@ -137,6 +158,14 @@ class Collection:
             for informer in self._informers:
                 informer.on_change(made.change)
         return self._rows[derive]
+
+    def totals(self, measure: Measure) -> Totals:
+        """`measure` must be a function of a module, as for `rows`."""
+        if measure not in self._totals:
+            made = self._totals[measure] = Totals(measure)
+            for informer in self._informers:
+                informer.on_change(made.change)
+        return self._totals[measure]
 
 
 class Subscription:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from paddlecloud.kube.resource import Key, Object, Resource
-from paddlecloud.ui.feed import Collection, Dependency, Feed, explain_failure
+from paddlecloud.ui.feed import Collection, Dependency, Feed, Measure, Totals, explain_failure
 from paddlecloud.ui.rights import Rights
 
 T = TypeVar("T")
@@ -38,6 +38,13 @@ class Reader:
         self.reads.add(Dependency(resource.full_name))
         allowed = await self._allowed(resource, (key.namespace for key, _ in rows))
         return rows if allowed is None else [row for row in rows if row[0].namespace in allowed]
+
+    async def totals(self, resource: Resource, measure: Measure) -> Totals | None:
+        """Sums over all objects of a kind; None for a viewer who may not list all of them."""
+        self.reads.add(Dependency(resource.full_name))
+        if not await self._rights.may("list", resource):
+            return None
+        return (await self._collection(resource)).totals(measure)
 
     async def get(self, resource: Resource, namespace: str, name: str) -> Object | None:
         """None for what is not there, and for what the viewer may not see."""

@@ -7,6 +7,7 @@ a form with the secret of its session.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +20,7 @@ from aiohttp import web
 from paddlecloud.kube import descriptors
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Unauthorized
+from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS
 from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
 from paddlecloud.ui import actions, forms, live, logs, templates
 from paddlecloud.ui.asked import Asked, DashboardPage, found
@@ -39,6 +41,7 @@ from paddlecloud.ui.frame import (
     see_other,
     theme_of,
 )
+from paddlecloud.ui.job_rows import row_of
 from paddlecloud.ui.pages import PAGES
 from paddlecloud.ui.reader import Reader
 from paddlecloud.ui.sessions import CODE_SECONDS, Identity, Sessions, ViewerSession
@@ -70,6 +73,7 @@ class DashboardServer:
         self.sessions = Sessions(self._clock)
         self._examiners: dict[ViewerSession, Examiner] = {}
         self._runner: web.AppRunner | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     async def start(self, listening: socket.socket) -> None:
         app = web.Application(client_max_size=forms.MOST_BYTES, middlewares=[self._guard])
@@ -87,6 +91,8 @@ class DashboardServer:
             web.post("/{section}/{namespace}/{name}/do/{action}", self._act),
             web.get("/{path:.*}", self._page),
         ])  # fmt: skip
+        templates.compile_all()
+        self._warming = asyncio.create_task(self._warm(), name="first lists")
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE)
         await self._runner.setup()
         await Site(self._runner, "", 0, listening=listening, most=descriptors.share(one_of=2)).start()
@@ -94,7 +100,20 @@ class DashboardServer:
     async def stop(self) -> None:
         if self._runner is not None:
             await self._runner.cleanup()
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.gather(self._warming, return_exceptions=True)
         await self.feed.close()
+
+    async def _warm(self) -> None:
+        """What nearly every page reads, before somebody waits for it."""
+        for resource in (PADDLEJOBS, PODS, EVENTS):
+            try:
+                found = await self.feed.collection(resource)
+            except ApiError:
+                continue  # the page that reads it says why
+            if resource is PADDLEJOBS:
+                found.rows(row_of)
 
     # Every request
 

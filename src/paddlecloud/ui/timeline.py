@@ -54,7 +54,7 @@ def _start(scheduled: float, first_run: float, events: Iterable[Object]) -> list
     done = _last(at for reason, at in pulls if reason == "Pulled" and scheduled - 1 <= at <= first_run + 1)
     if begin is None or done is None or done <= begin:
         return [(STARTING, scheduled)]
-    return [(PULLING, max(scheduled, begin)), (STARTING, done)]
+    return [(STARTING, scheduled), (PULLING, max(scheduled, begin)), (STARTING, done)]
 
 
 def _attempts(failed: Sequence[float], pods: Sequence[Object], started: float, end: float) -> list[tuple[str, float]]:

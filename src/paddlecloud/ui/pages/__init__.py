@@ -3,6 +3,24 @@
 from __future__ import annotations
 
 from paddlecloud.ui.asked import DashboardPage
-from paddlecloud.ui.pages import job, job_logs, job_yaml, jobs, overview
+from paddlecloud.ui.pages import (
+    job,
+    job_logs,
+    job_yaml,
+    jobs,
+    node,
+    nodes,
+    overview,
+    queues,
+)
 
-PAGES: tuple[DashboardPage, ...] = (overview.PAGE, jobs.PAGE, job.PAGE, job_logs.PAGE, job_yaml.PAGE)
+PAGES: tuple[DashboardPage, ...] = (
+    overview.PAGE,
+    jobs.PAGE,
+    job.PAGE,
+    job_logs.PAGE,
+    job_yaml.PAGE,
+    queues.PAGE,
+    nodes.PAGE,
+    node.PAGE,
+)

@@ -3,6 +3,7 @@
 const panes = document.getElementById("logs");
 const follow = document.getElementById("follow");
 const find = document.getElementById("find");
+const state = document.getElementById("live");
 const MOST = 5000; // lines of a pane; of more the oldest go
 
 let events = null;
@@ -12,15 +13,21 @@ function listen() {
   for (const pre of panes.querySelectorAll("pre")) pre.textContent = "";
   const { namespace, name, ranks } = panes.dataset;
   events = new EventSource("/-/logs?" + new URLSearchParams({ namespace, name, ranks }));
+  events.onopen = () => show("on", state.dataset.on);
   events.addEventListener("lines", (event) => add(JSON.parse(event.data)));
-  events.addEventListener("ended", () => { stop(); panes.dataset.state = "ended"; });
-  events.addEventListener("failed", () => { stop(); setTimeout(listen, 3000); });
-  events.onerror = () => { stop(); setTimeout(listen, 3000); };
+  events.addEventListener("ended", () => { stop(); panes.dataset.state = "ended"; show("", panes.dataset.ended); });
+  events.addEventListener("failed", () => { stop(); show("lost", state.dataset.lost); setTimeout(listen, 3000); });
+  events.onerror = () => { stop(); show("lost", state.dataset.lost); setTimeout(listen, 3000); };
 }
 
 function stop() {
   if (events) events.close();
   events = null;
+}
+
+function show(how, text) {
+  state.className = "live " + how;
+  state.textContent = text;
 }
 
 function pane(rank) {

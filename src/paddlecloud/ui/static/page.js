@@ -65,6 +65,14 @@ setInterval(() => {
   }
 }, 1000);
 
+// The switch of colours: without a choice of the viewer they are those of the system, which only the browser knows.
+
+const theme = document.querySelector("button[name=theme]");
+if (theme && !document.documentElement.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches) {
+  theme.value = "light";
+  theme.textContent = theme.dataset.light;
+}
+
 // Copying.
 
 function reveal() {

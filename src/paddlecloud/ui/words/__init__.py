@@ -7,12 +7,26 @@ quoted as it is.
 from __future__ import annotations
 
 from paddlecloud.cli.phrases import LANGUAGES as LANGUAGES
-from paddlecloud.ui.words import common, job, jobs, overview
+from paddlecloud.ui.words import (
+    common,
+    job,
+    jobs,
+    nodes,
+    overview,
+    queues,
+)
 
 Table = dict[str, tuple[str, str]]
 """Key → (English, Chinese). Keys of a page begin with its name: `job.timeline`."""
 
-TABLES: tuple[Table, ...] = (common.WORDS, overview.WORDS, jobs.WORDS, job.WORDS)
+TABLES: tuple[Table, ...] = (
+    common.WORDS,
+    overview.WORDS,
+    jobs.WORDS,
+    job.WORDS,
+    queues.WORDS,
+    nodes.WORDS,
+)
 WORDS: Table = {key: texts for table in TABLES for key, texts in table.items()}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PADDLEJOBS, PODS
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, QUEUES
 from paddlecloud.ui.pages import PAGES
 from paddlecloud.ui.templates import FOLDER
 from unit.ui import hostile
@@ -16,6 +16,7 @@ from unit.ui.hostile import ATTACK
 from unit.ui.world import Viewer, stored
 
 NAMES = {"namespace": "default", "name": "words"}
+"""Of the job, and of the node."""
 FAILURE = {
     "time": "2026-09-21T14:01:00Z", "pod": "words-worker-0", "node": "n", "failureClass": "UserError", "exitCode": 3,
     "message": "Traceback\nboom", "action": "Restart",
@@ -41,6 +42,12 @@ async def poisoned(admin: Client) -> None:
     owner = {"apiVersion": PADDLEJOBS.api_version, "blockOwnerDeletion": True, **owners[0]}
     await admin.patch(PODS, pod["metadata"]["name"], {"metadata": {"ownerReferences": [owner]}}, namespace="default")
     await stored(admin, hostile.event(made, f"Odd{ATTACK}"[:120], f"happened {ATTACK}"))
+    lost = {"type": "Ready", "status": "False", "reason": "KubeletNotReady", "message": f"lost {ATTACK}"}
+    room = {"cpu": "8", "memory": "16Gi", "pods": "10"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "words"}}
+    await stored(admin, {**node, "status": {"conditions": [lost], "allocatable": room, "capacity": room}})
+    queue = {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind, "metadata": {"name": "words"}}
+    await stored(admin, {**queue, "spec": {"weight": 1, "parent": f"words{ATTACK}"}})
 
 
 _COUNTS = {"ready": False, "restartCount": 1, "image": "i", "imageID": ""}
@@ -56,7 +63,7 @@ async def test_what_users_write_arrives_as_text(page: object, language: str, vie
         assert ATTACK in " ".join(found.text.split()), "the page shows the text, as text"
 
 
-SHOW_REASONS = {"overview", "jobs", "job"}
+SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node"}
 
 
 async def test_a_search_is_shown_as_text(viewer: Viewer) -> None:
