@@ -150,8 +150,9 @@ def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
         # Root without CAP_SYS_RESOURCE, as in many virtual machines, may neither lower the one nor raise the other.
         "oomScoreAdj": 0,
         "maxOpenFiles": 20000,
-        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "1%", "imagefs.available": "1%"},
-        # Nodes share one disk, which others fill too: images of tests that still run are not theirs to remove.
+        # Nodes share one disk, which others fill too. Evicting pods or removing images of tests that still run frees
+        # next to nothing, and a node keeps all pods out for five minutes after that.
+        "evictionHard": {"memory.available": "100Mi", "nodefs.available": "0%", "imagefs.available": "0%"},
         "imageGCHighThresholdPercent": 100,
         "imageGCLowThresholdPercent": 99,
     }
