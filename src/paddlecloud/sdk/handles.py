@@ -17,7 +17,7 @@ from paddlecloud.sdk import members
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.logs import Line, LogOptions, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
-from paddlecloud.sdk.metrics import Metrics
+from paddlecloud.sdk.metrics import Metrics, found_in
 from paddlecloud.sdk.metrics import read as read_metrics
 from paddlecloud.sdk.outcome import awaits_retry, ending, is_true, message_of, retry_time, service_failure
 from paddlecloud.sdk.place import ObjectRef
@@ -265,9 +265,10 @@ class AsyncJob(JobManifest, AsyncHandle):
     async def metrics(self, logdir: str | Sequence[str] = (), *, rank: int | None = None) -> Metrics:
         """The scalars that its program wrote with VisualDL's LogWriter: curves with `run`, `tag`, `steps`, `times` and
         `values`. `logdir` is the folder as the program has it; without it the job's volumes are looked through.
-        Raises `metrics.MetricsError` where they cannot be read."""
-        folders = [logdir] if isinstance(logdir, str) else list(logdir)
-        return await read_metrics(self._client, self.body, [one for one in folders if one], rank=rank)
+        Raises `metrics.MetricsError` where they cannot be read, also where a folder that is named is not there."""
+        folders = [one for one in ([logdir] if isinstance(logdir, str) else logdir) if one]
+        found = await read_metrics(self._client, self.body, folders, rank=rank)
+        return found if not folders else found_in(found)
 
     async def _refuse_ended(self, done: str) -> None:
         await self.refresh()

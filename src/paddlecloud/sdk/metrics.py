@@ -84,6 +84,14 @@ def lifetime(job: Object) -> list[str]:
     return [f"--{name}={parse_rfc3339(at):.0f}" for name, at in bounds.items() if at]
 
 
+def found_in(found: Metrics) -> Metrics:
+    """Of folders that the caller named. Raises `MetricsError` where there is nothing but problems: such as a folder
+    that is not there, of which an empty list would say that nothing was written."""
+    if not found and found.problems:
+        raise MetricsError("; ".join(found.problems))
+    return found
+
+
 async def _read_in(client: AsyncClient, member: members.Member, arguments: Sequence[str]) -> Metrics:
     program = inspect.getsource(records).encode()
     command = ["sh", "-c", PYTHON, RECEIVE, str(len(program)), *arguments]

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from paddlecloud.api.names import MODEL_LABEL
 from paddlecloud.cli.failures import CliError
 from paddlecloud.cli.objects.schema import descend
 from paddlecloud.kube.resource import Resource
 from paddlecloud.kube.wording import cause_of
 from paddlecloud.sdk.manifest import ManifestError, read
 from unit.cli.conftest import Pdc
+from unit.cli.samples import make_job
 from unit.cli.stub import Stub
 
 
@@ -74,3 +76,75 @@ def test_a_file_that_is_not_there_is_named_without_words_of_python() -> None:
     with pytest.raises(ManifestError, match=r"^cannot read nofile\.yaml: no such file or directory$"):
         list(read("nofile.yaml"))
     assert cause_of(ValueError("odd")) == "odd"
+
+
+THING = {"group": "batch.paddlepaddle.org", "version": "v1", "kind": "PaddleJob"}
+
+
+def test_a_wait_for_a_field_that_the_kind_does_not_have_is_refused_at_once(stub: Stub, pdc: Pdc) -> None:
+    phase = {"type": "object", "properties": {"phase": {"type": "string"}, "restarts": {"type": "integer"}}}
+    root = {"x-kubernetes-group-version-kind": [THING], "type": "object", "properties": {"status": phase}}
+    stub.openapi["apis/batch.paddlepaddle.org/v1"] = {"components": {"schemas": {"job": root}}}
+    make_job(stub)
+    result = pdc("wait", "pdj/wide", "--for=jsonpath={.status.phsae}=Ready", "--timeout=60s")
+    assert result.code == 2
+    assert 'paddlejob.status has no field "phsae": did you mean "phase"?' in result.err
+
+
+MODEL = ("modelhub.paddlepaddle.org", "v1alpha1", "models", "Model", True, [])
+VERSION = ("modelhub.paddlepaddle.org", "v1alpha1", "modelversions", "ModelVersion", True, [])
+
+
+@pytest.fixture
+def models(stub: Stub) -> Stub:
+    stub.kinds += [MODEL, VERSION]
+    api = "modelhub.paddlepaddle.org/v1alpha1"
+    meta = {"name": "line", "namespace": "default", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    aliases = {"production": "1", "latest": "2"}
+    stub.add({"apiVersion": api, "kind": "Model", "metadata": meta, "spec": {"aliases": aliases, "moves": []}})
+    for number in ("1", "2"):
+        own = {**meta, "name": f"line.{number}", "labels": {MODEL_LABEL: "line"}}
+        spec = {"model": "line", "version": number, "digest": "sha256:0", "size": 1, "files": 1}
+        stub.add({"apiVersion": api, "kind": "ModelVersion", "metadata": own, "spec": spec})
+    return stub
+
+
+def test_names_of_models_and_versions_are_printed_for_other_programs(models: Stub, pdc: Pdc) -> None:
+    assert pdc("model", "ls", "-o", "name").out == "line\n"
+    assert sorted(pdc("model", "ls", "line", "-o", "name").out.split()) == ["line:1", "line:2"]
+
+
+def test_versions_and_aliases_of_a_model_are_completed(models: Stub, pdc: Pdc) -> None:
+    assert sorted(pdc("__complete", "--", "model", "show", "line:").out.split()) == ["line:1", "line:2"]
+    assert pdc("__complete", "--", "model", "promote", "line@p").out.split() == ["line@production"]
+
+
+def test_a_new_alias_is_said_to_be_new_with_the_one_that_was_meant(models: Stub, pdc: Pdc) -> None:
+    result = pdc("model", "promote", "line:2", "--to", "prodction")
+    assert result.code == 0, result.err
+    assert 'line@prodction is a new alias; the others are latest, production; did you mean "production"?' in result.err
+    assert "new alias" not in pdc("model", "promote", "line:2").err
+
+
+def test_a_folder_that_has_the_name_of_a_model_is_served_and_said_to_be(
+    models: Stub, pdc: Pdc, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "line"
+    folder.mkdir()
+    (folder / "inference.json").write_text("{}")
+    (folder / "inference.pdiparams").write_text("")
+    said = pdc("serve", "line", "--dry-run").err
+    assert "line is a folder here, which is served, and a model too, which `pdc serve line@latest` serves" in said
+    assert "a model too" not in pdc("serve", "./line", "--dry-run").err
+
+
+def test_a_program_in_a_service_that_sleeps_is_answered_with_what_wakes_it(stub: Stub, pdc: Pdc) -> None:
+    stub.kinds.append(("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"]))
+    meta = {"name": "line", "namespace": "default"}
+    status = {"url": "http://127.0.0.9:8080"}
+    stub.add({"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": meta, "status": status})
+    result = pdc("exec", "pds/line", "--", "true")
+    assert result.code == 3
+    assert "a service without requests sleeps, and the next request wakes it" in result.err
+    assert "curl -s http://127.0.0.9:8080/v2/models" in result.err

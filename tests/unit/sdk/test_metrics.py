@@ -10,7 +10,7 @@ import pytest
 from paddlecloud.kube.config import Config
 from paddlecloud.sdk import members, metrics
 from paddlecloud.sdk.core import AsyncClient
-from paddlecloud.sdk.metrics import MetricsError, lifetime, parse, reader_pod
+from paddlecloud.sdk.metrics import MetricsError, found_in, lifetime, parse, reader_pod
 from paddlecloud.sdk.remote import Output
 from paddlecloud.visualdl.folders import FolderError
 
@@ -121,3 +121,9 @@ def test_files_are_read_that_were_written_during_the_jobs_life(status: dict[str,
     body = job()
     body["metadata"]["creationTimestamp"] = "2026-11-18T11:06:40Z"
     assert lifetime({**body, "status": status}) == bounds
+
+
+def test_a_folder_that_is_named_and_not_there_is_no_empty_list() -> None:
+    with pytest.raises(MetricsError, match="nolog: there is no such folder"):
+        found_in(metrics.read_here(["nolog"]))
+    assert found_in(metrics.Metrics()) == []

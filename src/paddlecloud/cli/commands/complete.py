@@ -7,13 +7,16 @@ says nothing when something is wrong: a completion that prints errors is worse t
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 
+from paddlecloud.api.names import MODEL_LABEL
 from paddlecloud.cli import command_table
 from paddlecloud.cli.main import VALUE_FLAGS
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS
 
 SECONDS = 2.0
 FORMATS = ("json", "yaml", "name", "wide", "jsonpath=", "go-template=", "go-template-file=", "custom-columns=")
@@ -50,7 +53,9 @@ def candidates(session: Session, words: list[str]) -> Iterable[str]:
     if current.startswith("-"):
         return _starting(parsers.flags(command), current)
     if before[-1].startswith("-") and parsers.takes_value(command, before[-1]):
-        return _starting(parsers.values(command, before[-1]), current)
+        named = _OF_FLAGS.get(before[-1])
+        found = parsers.values(command, before[-1]) or (named(session) if named else ())
+        return _starting(found, current)
     given = _positionals(before, lambda flag: parsers.takes_value(command, flag))[1:]
     choices = parsers.words(command)
     if len(given) < len(choices) and choices[len(given)]:
@@ -117,6 +122,8 @@ def _arguments(session: Session, command: command_table.Command, given: list[str
         if command.name == "explain" and "." in current:
             return _fields(session, current)
         return _kinds(session, short=bool(current))
+    if command.takes == "models" and given and (separator := re.search("[:@]", current)):
+        return _versions_and_aliases(session, current[: separator.start()])
     after_a_word = _AFTER_A_WORD.get(command.takes)
     return after_a_word(session, given) if after_a_word else ()
 
@@ -172,6 +179,13 @@ def _tenants(session: Session, given: list[str]) -> list[str]:
     return _names(session, "profiles.kubeflow.org") if len(given) == 1 and given[0] != "create" else []
 
 
+def _versions_and_aliases(session: Session, model: str) -> list[str]:
+    api, namespace = session.api, session.namespace
+    versions = api.do(api.client.list(MODELVERSIONS, namespace, label_selector=f"{MODEL_LABEL}={model}")).items
+    known = (api.do(api.client.get(MODELS, model, namespace)).get("spec") or {}).get("aliases") or {}
+    return [f"{model}:{obj['spec']['version']}" for obj in versions] + [f"{model}@{alias}" for alias in sorted(known)]
+
+
 def _of_kind(session: Session, given: list[str]) -> list[str]:
     return _names(session, given[0]) if len(given) == 1 else []
 
@@ -185,6 +199,10 @@ _AFTER_A_WORD: dict[str, Callable[[Session, list[str]], Iterable[str]]] = {
     "images": _images,
     "names": _of_kind,
 }
+
+
+_OF_FLAGS: dict[str, Callable[[Session], Iterable[str]]] = {"--image": lambda session: _images(session, ["ls"])}
+"""Values of flags that name something."""
 
 
 def _names(session: Session, kind: str) -> list[str]:

@@ -181,7 +181,7 @@ def _explained(file: Path, *, shown: bool) -> Iterator[None]:
     except (StorageError, BundleError, RecipeError) as error:
         raise InputError(f"cannot import {file}", why=str(error), next=_EXPORT) from error
     except (BuildError, ImageUnavailable, OSError) as error:
-        why = error.summary if shown and isinstance(error, BuildError) else str(error)
+        why = error.summary if shown and isinstance(error, BuildError) else cause_of(error)
         raise CliError(f"cannot import {file}", why=why, exit_code=ERROR, reason="Build") from error
 
 

@@ -11,6 +11,7 @@ from paddlecloud.cli.failures import OK
 from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.nearest import question
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.sdk import model_aliases, model_objects
 from paddlecloud.sdk.model_aliases import AliasMove
@@ -39,6 +40,11 @@ def _point(session: Session, args: argparse.Namespace, text: str, alias: str) ->
         done = session.api.do(
             model_aliases.move_alias(client, namespace, wanted.model, alias, version, by=by, at=at, reason=args.reason)
         )
+    if not done.before:
+        others = sorted((model_objects.spec_of(done.model).aliases or {}).keys() - {alias})
+        meant = question(alias, others)
+        listed = f"; the others are {', '.join(others)}" if others else ""
+        session.note(f"{wanted.model}@{alias} is a new alias{listed}" + (f"; {meant}" if meant else ""))
     return _report(session, fmt, wanted.model, alias, done, by)
 
 

@@ -26,7 +26,7 @@ from paddlecloud.kube.errors import BadRequest
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, Object
 from paddlecloud.kube.sizes import size
 
-FORMATS = ("", *output.STRUCTURED)
+FORMATS = ("", "name", *output.STRUCTURED)
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -61,7 +61,10 @@ def _models(session: Session, fmt: output.Format) -> int:
         each = sizes.get((meta["namespace"], meta["name"]), [])
         rows.append({"namespace": meta["namespace"], "name": meta["name"], "versions": len(each), "bytes": sum(each),
                      "aliases": _aliases(obj), "createdAt": meta["creationTimestamp"]})  # fmt: skip
-    if fmt.name:
+    if fmt.name == "name":
+        for row in rows:
+            session.print(row["name"])
+    elif fmt.name:
         output.print_report(session, "ModelList", {"items": rows})
     elif not rows:
         session.note("No models found")
@@ -79,6 +82,10 @@ def _models(session: Session, fmt: output.Format) -> int:
 def _versions(session: Session, model: str, fmt: output.Format) -> int:
     pointing = _pointing(_aliases(_model(session, model)))
     found = sorted(_listed(session, session.namespace, model), key=_age_and_name, reverse=True)
+    if fmt.name == "name":
+        for one in found:
+            session.print(f"{model}:{one.spec['version']}")
+        return OK
     if fmt.name:
         items = [{**one.spec, "aliases": pointing.get(str(one.spec["version"]), [])} for one in found]
         output.print_report(session, "ModelVersionList", {"model": model, "items": items})

@@ -2,7 +2,7 @@
 
   pdc pipeline run FILE [-p NAME=VALUE]…   FILE.py with one function @dsl.pipeline, or a compiled .yaml
   pdc pipeline ls                          runs of the namespace, newest first
-  pdc pipeline show RUN [-w]               its steps as a graph; -w: live, until it ends
+  pdc pipeline show RUN [-w]               its steps, each after those it follows; -w: live, until it ends
   pdc pipeline logs RUN [STEP] [-f]        what its steps printed
   pdc pipeline artifacts RUN [STEP]        the artifacts of its steps; --to FOLDER: copy them
   pdc pipeline retry RUN                   begin again at the steps that failed

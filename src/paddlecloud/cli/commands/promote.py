@@ -38,13 +38,21 @@ from paddlecloud.platform import fingerprint
 from paddlecloud.sdk.outcome import condition
 
 GROUPS = (SERVING, ELASTIC_SERVING)
+DESCRIPTIONS = {
+    "promote": "Make the canary of a PaddleService its default, once it is ready.",
+    "rollback": (
+        "Withdraw the canary of a PaddleService; without one, or where a new default failed, go back to what served "
+        "before.\n"
+        "A second rollback returns to what the first one left. (`pdc model rollback` goes further back with each call.)"
+    ),
+}
 ATTEMPTS = 10
 """How often a patch is sent when the controller writes the status in between."""
 
 
 def add_commands(parsers: Parsers) -> None:
     for name, function in (("promote", run_promote), ("rollback", run_rollback)):
-        parser = parsers.add_parser(name)
+        parser = parsers.add_parser(name, description=DESCRIPTIONS[name])
         parser.add_argument("word", metavar="SERVICE", help="name of a PaddleService, or KIND/NAME")
         parser.set_defaults(run=function)
 
@@ -262,5 +270,7 @@ def _patch(
         if (followed := _followed(service)) and not _followed(answer):
             again = f"pdc serve {followed} --name {where.name} --follow{session.namespace_flag}"
             session.note(f"{where.display} no longer follows {followed}; to follow it again: {again}")
+        if args.command == "rollback" and "canary" not in change:
+            session.note("the same command again returns to what was left now")
         session.note(f"next: pdc wait --for=condition=Ready {where.display}")
     return 0

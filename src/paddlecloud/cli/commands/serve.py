@@ -38,7 +38,7 @@ from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.errors import Forbidden, NotFound
+from paddlecloud.kube.errors import ApiError, Forbidden, NotFound
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import MODELS, PADDLESERVICES, Object
 from paddlecloud.platform import endpoint
@@ -105,6 +105,10 @@ def _reference(session: Session, model: str) -> str:
         if "://" not in model:
             _check_name(session, model)
         return model
+    if "/" not in model and _is_model(session, model):
+        session.note(
+            f"{model} is a folder here, which is served, and a model too, which `pdc serve {model}@latest` serves"
+        )
     from paddlecloud.serving import model_folder
     from paddlecloud.serving.errors import ModelError
 
@@ -118,6 +122,13 @@ def _reference(session: Session, model: str) -> str:
             next="put it behind a URL as .tar.gz, or `pdc up` for a platform here",
         )
     return Path(model).resolve().as_uri()
+
+
+def _is_model(session: Session, name: str) -> bool:
+    try:
+        return session.api.do(session.api.client.find(MODELS, name, session.namespace)) is not None
+    except ApiError:
+        return False  # a cluster without the kind, or without the right to look
 
 
 def _check_name(session: Session, model: str) -> None:

@@ -33,6 +33,7 @@ from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers, add_selectors, duration
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.vocabulary import unknown_word
@@ -52,6 +53,9 @@ _STATUS = re.compile(r"""\{?\$?\.?\[?['"]?status\b""")
 _PHASE = re.compile(r"""\{?\$?\.?status\.phase\}?=["']?([^"']+)["']?""")
 
 
+_PLAIN_PATH = re.compile(r"""\{?\$?\.?(\w+(?:\.\w+)*)\}?(?:=|$)""")
+
+
 class Goal(NamedTuple):
     text: str
     check: Check
@@ -65,6 +69,8 @@ class Goal(NamedTuple):
     """Whether it is to become true."""
     phase: str = ""
     """What `status.phase` is to be."""
+    path: tuple[str, ...] = ()
+    """The fields that a plain JSONPath goes through."""
 
 
 def add_commands(parsers: Parsers) -> None:
@@ -90,6 +96,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
     code = OK
     with attempting(f"wait for {' '.join(args.words)}"):
         for place in _places(session, args):
+            _refuse_unknown_field(session, place, goal)
             result = wait_for(session, place, goal, timeout=args.timeout)
             results.append((place, result))
             code = code or result.exit_code
@@ -169,6 +176,21 @@ def _refuse_impossible(place: ObjectRef, obj: Object, goal: Goal) -> None:
     raise UsageError(unknown.refusal, why=unknown.why, next=f"pdc wait {place.display} --for={right}")
 
 
+def _refuse_unknown_field(session: Session, place: ObjectRef, goal: Goal) -> None:
+    """A field that the kind does not have never gets a value."""
+    from paddlecloud.cli.objects import schema
+
+    if goal.path[:1] not in (("spec",), ("status",)):
+        return
+    try:
+        schema.descend(schema.fetch(session.api, place.resource), place.resource, list(goal.path))
+    except CliError as unknown:
+        if not unknown.why.startswith(schema.NOT_DOCUMENTED) and "has no field" in unknown.message:
+            raise UsageError(unknown.message, why=unknown.why, next=unknown.next) from None
+    except ApiError:
+        return  # a server that documents nothing
+
+
 class WaitReport:
     """Says on stderr what is being waited for whenever that changes, at most every few seconds.
 
@@ -222,7 +244,11 @@ def parse_goal(text: str) -> Goal:
     if kind == "jsonpath" and rest:
         phase = _PHASE.fullmatch(rest)
         wanted = phase[1] if phase else ""
-        return Goal("condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None, phase=wanted)
+        plain_path = _PLAIN_PATH.match(rest)
+        path = tuple(plain_path[1].split(".")) if plain_path else ()
+        return Goal(
+            "condition met", _jsonpath(rest), of_status=_STATUS.match(rest) is not None, phase=wanted, path=path
+        )
     plain = {
         "delete": Goal("deleted", lambda obj: None if obj else Outcome("deleted", OK), absent_ok=True),
         "create": Goal("created", lambda obj: Outcome("created", OK) if obj else None, absent_ok=True),

@@ -10,7 +10,7 @@ from paddlecloud.cli.objects.placing import ObjectRef
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLESERVICES, Object
 
 USAGE = "pdc logs JOB, POD, SERVICE, WORKFLOW or KIND/NAME"
 BARE = ("pdj", "pods", "pds", "wf")
@@ -44,6 +44,14 @@ def one_pod(session: Session, subject: str, *, rank: int | None = None) -> Membe
         found = members.choose(found, ranks=str(rank), everything=False)
         if not found:
             raise CliError(f"{place.display} has no worker of rank {rank}", next="pdc get pods", exit_code=NOT_FOUND)
+    if not found and owner.get("kind") == PADDLESERVICES.kind:
+        url = (owner.get("status") or {}).get("url") or "URL"
+        raise CliError(
+            f"{place.display} has no pods now",
+            why="a service without requests sleeps, and the next request wakes it",
+            next=f"curl -s {url}/v2/models, then the same command; or pdc scale {place.display} --replicas 1",
+            exit_code=NOT_FOUND,
+        )
     if not found:
         raise CliError(f"{place.display} has no pods", next=f"pdc describe {place.display}", exit_code=NOT_FOUND)
     chosen = next((one for one in found if _runs(one)), found[0])

@@ -13,6 +13,7 @@ from paddlecloud.kube.resource import Resource
 Schema = Mapping[str, Any]
 MAX_DEPTH = 12
 """Schemas may contain themselves (JSONSchemaProps does)."""
+NOT_DOCUMENTED = "its fields are not documented one by one"
 MOST_LISTED = 20
 """Fields that one sentence names."""
 NEAR_THE_TOP = 2
@@ -123,7 +124,7 @@ def _elsewhere(document: Schema, root: SchemaField, name: str) -> str:
 
 def _unknown(resource: Resource, above: list[str], name: str, known: list[str], elsewhere: str) -> CliError:
     where = ".".join([resource.kind.lower(), *above])
-    why = f"its fields are {', '.join(sorted(known))}" if known else "its fields are not documented one by one"
+    why = f"its fields are {', '.join(sorted(known))}" if known else NOT_DOCUMENTED
     if len(known) > MOST_LISTED:
         why = ""
     return CliError(

@@ -148,6 +148,8 @@ def _line(session: Session, step: Step, now: float) -> str:
         words.append(human_duration(took))
     if step.cache_hit:
         words.append("cached")
+    if step.after:
+        words.append(f"after {visible(', '.join(step.after))}")
     if step.message:
         words.append(_cut(visible(step.message)))
     return "  ".join(words)

@@ -6,6 +6,7 @@ has is left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -51,6 +52,8 @@ class Step(NamedTuple):
     image_digest: str
     cache_key: str
     cache_hit: bool
+    after: tuple[str, ...] = ()
+    """The steps that it follows."""
 
     @property
     def seconds(self) -> float | None:
@@ -62,7 +65,12 @@ class Step(NamedTuple):
 
     def report(self) -> Object:
         """As `-o json` prints it."""
-        return {**self._asdict(), "timing": self.timing._asdict(), "artifacts": list(self.artifacts)}
+        return {
+            **self._asdict(),
+            "timing": self.timing._asdict(),
+            "artifacts": list(self.artifacts),
+            "after": list(self.after),
+        }
 
 
 def steps(workflow: Object, pods: Iterable[Object] = (), artifacts: Iterable[Object] = ()) -> list[Step]:
@@ -73,7 +81,11 @@ def steps(workflow: Object, pods: Iterable[Object] = (), artifacts: Iterable[Obj
     nodes = nodes_of(workflow)
     by_node = {(pod["metadata"].get("annotations") or {}).get(names.NODE_ID): pod for pod in pods}
     stored: dict[tuple[Any, Any], Object] = {(each.get("node"), each.get("name")): each for each in artifacts}
-    return [_step(key, nodes[key], depth, by_node.get(key), stored) for key, depth in _ordered(workflow, nodes)]
+    parents = _parents(nodes)
+    return [
+        _step(key, nodes[key], depth, by_node.get(key), stored)._replace(after=_after(nodes, parents.get(key, ())))
+        for key, depth in _ordered(workflow, nodes)
+    ]
 
 
 def _ordered(workflow: Object, nodes: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
@@ -123,6 +135,21 @@ def _by_precedence(first: str, nodes: Mapping[str, Any]) -> list[str]:
                 waiting += [(child, False) for child in sorted(children, key=lambda child: _begin(nodes.get(child)))]
         ordered += reversed(ended)
     return ordered
+
+
+def _parents(nodes: Mapping[str, Any]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for key, node in nodes.items():
+        for child in node.get("children") or ():
+            found.setdefault(str(child), set()).add(key)
+    return found
+
+
+def _after(nodes: Mapping[str, Any], parents: Iterable[str]) -> tuple[str, ...]:
+    """The steps that a step follows, by their names; an attempt counts as its step."""
+    leaves = [nodes[key] for key in sorted(parents) if nodes[key].get("type") in LEAVES]
+    names_ = [str(node.get("displayName") or node.get("name") or "") for node in leaves]
+    return tuple(dict.fromkeys(re.sub(r"\(\d+\)$", "", name) for name in names_))
 
 
 def _begin(node: Any) -> tuple[str, str]:

@@ -407,7 +407,7 @@ def test_on_a_full_disk_nothing_is_left(
     with full_disk(monkeypatch, after=50_000):
         result = pdc("image", *arguments)
     assert result.code in (1, 5)
-    assert "File too large" in result.err
+    assert "file too large" in result.err
     assert here.traces() == before
     assert sorted(tmp_path.iterdir()) == beside
 

@@ -101,6 +101,7 @@ def test_what_follows_a_loop_comes_after_its_last_iteration_and_attempts_are_in_
         (1, "loop"), (2, "one"), (3, "one.fit"), (2, "two"), (3, "two.fit"),
         (1, "last"), (2, "last(0)"), (2, "last(1)"),
     ]  # fmt: skip
+    assert {step.id: step.after for step in steps(odd) if step.after} == {"last": ("fit",)}
 
 
 def test_two_runs_differ_in_parameters_values_and_digests() -> None:
