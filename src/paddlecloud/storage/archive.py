@@ -20,6 +20,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.kube.wording import cause_of
 from paddlecloud.storage.errors import BadUri, Denied, Missing, StorageError, Unreachable
 from paddlecloud.storage.sources import CHUNK, Entry, FolderSource
 from paddlecloud.storage.uri import Location
@@ -100,7 +101,7 @@ def fetch(url: str, target: Path, token: str = "") -> str:
     except urllib.error.URLError as error:
         raise Unreachable(f"{url}: {error.reason}; check the address and the network") from error
     except OSError as error:
-        raise Unreachable(f"{url}: {error}; it broke off, or the disk is full") from error
+        raise Unreachable(f"{url}: {cause_of(error)}; it broke off, or the disk is full") from error
     return digest.hexdigest()
 
 
@@ -158,7 +159,7 @@ def unpack(archive: Path, folder: Path, *, name: str) -> None:
     except _DAMAGED as error:
         raise BadUri(f"{name} is not the archive its name promises: {error}") from error
     except OSError as error:
-        raise BadUri(f"{name} cannot be unpacked: {error.strerror or error}") from error
+        raise BadUri(f"{name} cannot be unpacked: {cause_of(error)}") from error
 
 
 def _unpack_zip(archive: Path, folder: Path, budget: Budget) -> None:
