@@ -158,17 +158,19 @@ class _Dag:
     def _visit(self, name: str) -> None:
         """Begin a task if what it depends on allows it; that is visited first. Without recursion: chains are long."""
         order: list[str] = []
+        entered: set[str] = set()
         todo = [name]
         while todo:
             current = todo[-1]
-            ahead = [each for each in self._depends[current][0] if each not in self._visited]
-            if current in self._visited or not ahead or len(todo) > len(self._tasks):
-                todo.pop()
-                if current not in self._visited:
-                    self._visited.add(current)
-                    order.append(current)
+            if current not in self._visited and current not in entered:
+                entered.add(current)
+                ahead = self._depends[current][0]
+                todo += [each for each in reversed(ahead) if each not in self._visited and each not in entered]
                 continue
-            todo += reversed(ahead)
+            todo.pop()
+            if current not in self._visited:
+                self._visited.add(current)
+                order.append(current)
         for each in order:
             self._task(each)
 

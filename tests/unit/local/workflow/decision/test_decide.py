@@ -33,6 +33,14 @@ def steps(text: str, more: str = "") -> str:
     return f"entrypoint: main\n{more}\ntemplates:\n- name: main\n  steps:\n{text}\n{SAY}"
 
 
+def test_a_chain_whose_tasks_all_depend_on_one_more_is_walked_to_its_beginning() -> None:
+    tasks = "".join(f"    - {{name: t{n}, template: say, depends: 't{n - 1} && made'}}\n" for n in range(1, 10))
+    made = "    - {name: made, template: say}\n    - {name: t0, template: say, depends: made}\n"
+    spec = f"entrypoint: main\ntemplates:\n- name: main\n  dag:\n    tasks:\n{tasks}{made}{SAY}"
+    run = Simulation(workflow(spec)).run()
+    assert (run.status["phase"], run.status.get("progress")) == ("Succeeded", "11/11")
+
+
 def test_one_container_is_a_workflow() -> None:
     run = Simulation(workflow(f"entrypoint: say\ntemplates:{SAY}")).run()
     assert run.status["phase"] == "Succeeded"
