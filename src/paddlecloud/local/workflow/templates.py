@@ -1,7 +1,7 @@
 """Templates of a workflow: which one a step names, and what it is once its arguments are known. Pure.
 
-As Argo's `common.ProcessArgs`: an input takes its argument, else its value, else its default; tags are substituted
-twice, first the workflow's own variables, then the inputs, which may have been made of those.
+As Argo's `ProcessArgs` (workflow/common): an input takes its argument, else its value, else its default; tags are
+substituted twice, first the workflow's own variables, then the inputs, which may have been made of those.
 """
 
 from __future__ import annotations
