@@ -175,6 +175,7 @@ MISSPELT = [
     ("uninstall --with-dta", USAGE, 'did you mean "--with-data"?'),
     ("tenant creat vision", USAGE, 'did you mean "create"?'),
     ("tenant drop vision bob --role view", USAGE, "it is for tenant add"),
+    ("dashboard --prot 3", USAGE, 'did you mean "--port"?'),
     ("crds --ouptut json", USAGE, 'did you mean "--output"?'),
     ("version --clinet", USAGE, 'did you mean "--client"?'),
     ("aplly -f x", USAGE, 'did you mean "apply"?'),
