@@ -32,7 +32,7 @@ def controller(server: Target, operators: None) -> Iterator[None]:
 def name(kubectl: Kubectl, namespace: str) -> Iterator[str]:
     name = f"{namespace}-t"
     yield name
-    kubectl("delete", "profile", name, "--ignore-not-found", "--wait=false")
+    kubectl("delete", "profile", name, "--ignore-not-found", "--timeout=50s")  # its controller goes next
     kubectl("delete", "namespace", name, "--ignore-not-found", "--wait=false")
 
 
