@@ -150,10 +150,13 @@ def test_uninstalling_with_data_waits_for_what_controllers_clean_up(tmp_path: Pa
     played.parent.mkdir()
     played.write_text(f"#!/bin/sh\n{kubectl_binary} get crd -o name > {noted}\n")
     played.chmod(0o755)
-    pdc("up", "--data", str(data), "--port", "0")
+    pdc("up", "--data", str(data), "--port", "0", "--no-controllers")
+    target = Target(data / "kubeconfig", embedded=True)
+    env = {**target.env, "PATH": f"{played.parent}:{os.environ['PATH']}"}
+    pdc("crds", "--apply", env=env)
+    program = [sys.executable, "-m", "paddlecloud.controllers", "sampleset", "samplejob", "--health-port", "0"]
+    controllers = subprocess.Popen(program, env=env)
     try:
-        target = Target(data / "kubeconfig", embedded=True)
-        env = {**target.env, "PATH": f"{played.parent}:{os.environ['PATH']}"}
 
         def kubectl(*arguments: str, input: str | None = None) -> str:
             command = [kubectl_binary, *arguments]
@@ -164,6 +167,8 @@ def test_uninstalling_with_data_waits_for_what_controllers_clean_up(tmp_path: Pa
         pdc("-y", "uninstall", "--with-data", env=env)
         assert [line for line in noted.read_text().splitlines() if "paddlepaddle.org" in line] == []
     finally:
+        controllers.terminate()
+        controllers.wait(timeout=30)
         pdc("down", "--data", str(data))
 
 
