@@ -6,7 +6,10 @@ scripts.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import signal
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -196,3 +199,39 @@ async def test_an_address_that_was_used_says_so(chromium: Browser, server: Targe
     async with browser_page.running(tmp_path / "another") as other, other.tab() as tab:
         await tab.open(used)
         await tab.sees("was used already")
+
+
+async def test_with_another_context_it_runs_here_with_the_rights_of_that_context(
+    chromium: Browser, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    """Of a user who may look at one namespace alone, and change nothing there."""
+    run(server, namespace, "mine", "--", "python", "-c", "pass")
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding",
+        "metadata": {"name": "looks", "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "looker"}],
+    }  # fmt: skip
+    pdc("apply", "-f", "-", env=server.env, input=json.dumps(binding))
+    config = json.loads(server.kubeconfig.read_text())
+    config["users"][0]["user"]["as"] = "looker"
+    config["contexts"][0]["context"]["namespace"] = namespace
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "dashboard", "--kubeconfig", str(tmp_path / "kubeconfig")]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None
+    try:
+        url = (await process.stdout.readline()).decode().strip()
+        async with chromium.tab() as tab:
+            await tab.open(url)
+            await tab.sees("live", "#live")
+            await go(tab, "/jobs")
+            await tab.sees("mine", "#live_list")
+            assert await tab.js("document.querySelectorAll('#live_list tbody tr').length") == 1
+            await go(tab, f"/jobs/{namespace}/mine/do/delete")
+            await tab.click("main form button")
+            await tab.sees("It failed")
+            await tab.sees("looker")
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 0

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 
-from paddlecloud.kube import logs
+from paddlecloud.kube import garbage, logs
 from paddlecloud.kube.config import load
 from paddlecloud.ui.running import Dashboard, serve
 
@@ -32,6 +32,7 @@ def main() -> int:
     listening.setblocking(False)
     config = load(args.kubeconfig)
     dashboard = Dashboard(config, label=args.label, flags=("--kubeconfig", args.kubeconfig), feed_as=args.feed_as)
+    garbage.collect_seldom()
     asyncio.run(_run(dashboard, listening, code))
     return 0
 

@@ -18,7 +18,7 @@ from aiohttp import web
 
 from paddlecloud.ui.feed import Dependency, Feed
 
-GATHER_SECONDS = 0.1
+GATHER_SECONDS = 0.05
 MOST_SECONDS = 10.0
 """Drawn anew after this time in any case: verdicts also rest on what no watch of the page reports."""
 IDLE_SHARE = 4
@@ -44,12 +44,13 @@ async def parts(feed: Feed, draw: Callable[[], Awaitable[Drawn]]) -> AsyncGenera
             digests = {name: hashlib.sha256(html.encode()).digest() for name, html in drawn.parts.items()}
             yield {name: drawn.parts[name] for name, digest in digests.items() if sent.get(name) != digest}
             sent = digests
-            pause = max(GATHER_SECONDS, IDLE_SHARE * (time.monotonic() - began))
+            ended = time.monotonic()
             try:
                 await asyncio.wait_for(subscription.changed.wait(), MOST_SECONDS)
             except asyncio.TimeoutError:
                 continue
-            await asyncio.sleep(pause)
+            due = ended + IDLE_SHARE * (ended - began)
+            await asyncio.sleep(max(GATHER_SECONDS, due - time.monotonic()))
 
 
 def event(name: str, body: object) -> bytes:
@@ -57,21 +58,34 @@ def event(name: str, body: object) -> bytes:
     return f"event: {name}\ndata: {msgspec.json.encode(body).decode()}\n\n".encode()
 
 
-async def send(answer: web.StreamResponse, events: Events, beat: float) -> None:
+LOOK_SECONDS = 1.0
+"""How often it is looked whether the viewer is still there."""
+BEAT_SECONDS = 15.0
+"""After which a stream without events sends a comment: a connection that broke without a word ends then."""
+
+
+async def send(request: web.Request, answer: web.StreamResponse, events: Events) -> None:
     """Until the events end, or nobody takes them any more."""
+    sent = time.monotonic()
     step: asyncio.Task[bytes] | None = None
     try:
         while True:
             step = step or asyncio.ensure_future(events.__anext__())
-            done, _ = await asyncio.wait((step,), timeout=beat)
-            if not done:
-                await answer.write(b": still here\n\n")
-                continue
-            finished, step = step, None
-            try:
-                await answer.write(finished.result())
-            except StopAsyncIteration:
+            done, _ = await asyncio.wait((step,), timeout=LOOK_SECONDS)
+            if request.transport is None or request.transport.is_closing():
                 return
+            if done:
+                finished, step = step, None
+                try:
+                    text = finished.result()
+                except StopAsyncIteration:
+                    return
+            elif time.monotonic() - sent >= BEAT_SECONDS:
+                text = b": still here\n\n"
+            else:
+                continue
+            await answer.write(text)
+            sent = time.monotonic()
     finally:
         if step is not None:
             step.cancel()

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
@@ -53,8 +54,6 @@ log = logging.getLogger(__name__)
 COOKIE = "pdc-session"
 MOST_STREAMS = 24
 """Of one session at the same time."""
-BEAT_SECONDS = 15.0
-"""After which a stream without events sends a comment: who is gone is noticed."""
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -71,7 +70,7 @@ class DashboardServer:
         self._by_token, self._hosts = by_token, hosts
         self._clock = clock or SystemClock()
         self.sessions = Sessions(self._clock)
-        self._examiners: dict[ViewerSession, Examiner] = {}
+        self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
         self._runner: web.AppRunner | None = None
         self._warming: asyncio.Task[None] | None = None
 
@@ -239,7 +238,7 @@ class DashboardServer:
         self, request: web.Request, session: ViewerSession, answer: web.StreamResponse, events: live.Events
     ) -> None:
         try:
-            await live.send(answer, events, BEAT_SECONDS)
+            await live.send(request, answer, events)
         except ConnectionError:
             raise
         except Exception as error:

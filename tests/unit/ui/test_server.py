@@ -10,13 +10,14 @@ from typing import NamedTuple
 import aiohttp
 import pytest
 
+from harness import eventually
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.resource import PADDLEJOBS, SERVICEACCOUNTS, resource_of
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
-from paddlecloud.ui.server import COOKIE
+from paddlecloud.ui.server import COOKIE, MOST_STREAMS
 from unit.ui import hostile
 from unit.ui.world import stored
 
@@ -189,6 +190,36 @@ async def test_live_parts_come_first_whole_then_when_something_changes(site: Sit
         while "new-one" not in (changed := await _event(stream)):
             pass
         assert "live_list" in changed
+
+
+async def test_a_stream_ends_with_its_page(site: Site) -> None:
+    """Who goes through many pages has not too many open."""
+    cookie = await site.signed_in()
+    sent = {"Host": site.host, "Cookie": f"{COOKIE}={cookie}"}
+    for _ in range(MOST_STREAMS):
+        stream = await site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent)
+        await _event(stream)
+        stream.close()
+    session = site.dashboard.server.sessions.find(cookie)
+    assert session is not None
+    await eventually(lambda: session.streams, 0)
+    async with site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent) as stream:
+        assert "live_list" in await _event(stream)
+
+
+async def test_every_control_has_a_name_and_every_page_one_heading_and_a_language(site: Site, admin: Client) -> None:
+    await stored(admin, hostile.job())
+    cookie = await site.signed_in()
+    for path in ("/", "/jobs", "/jobs/default/words", "/jobs/default/words/logs", "/queues", "/nodes", "/-/sign-in"):
+        html = await (await site.get(path, cookie)).text()
+        assert html.count("<h1>") == 1, path
+        assert re.search(r'<html lang="(en|zh)"', html)
+        assert all('alt="' in image for image in re.findall(r"<img[^>]*>", html))
+        labelled = re.sub(r"<label.*?</label>", "", html, flags=re.DOTALL)
+        for control in re.findall(r"<(?:input|select|textarea)\b[^>]*>", labelled):
+            assert 'type="hidden"' in control or "aria-label=" in control, control
+        for button in re.findall(r"<button[^>]*>(.*?)</button>", html, flags=re.DOTALL):
+            assert button.strip(), path
 
 
 async def _event(stream: aiohttp.ClientResponse) -> str:
