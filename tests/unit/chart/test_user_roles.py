@@ -9,6 +9,7 @@ import yaml
 from rendered import template
 
 from paddlecloud.api.catalogue import KINDS
+from paddlecloud.api.names import MODEL
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.auth.bootstrap_roles import bootstrap_objects, completed
 from paddlecloud.platform.chart import user_roles
@@ -52,6 +53,14 @@ def test_the_chart_adds_its_kinds_to_the_roles_of_kubernetes_and_nothing_else(ro
     parts = [obj for obj in objects if f"{AGGREGATE}{role}" in (obj["metadata"].get("labels") or {})]
     granted = {group for part in parts for rule in part["rules"] for group in rule["apiGroups"]}
     assert granted == GROUPS, "no rights on anything but its own kinds"
+
+
+@pytest.mark.parametrize("role", ["edit", "view"])
+def test_models_without_services_are_for_users_too(role: str) -> None:
+    made = template(["serving.enabled=false", "models.enabled=true", "models.store=s3://models/all"])
+    granted = rights((obj for obj in yaml.safe_load_all(made) if obj), role)
+    both = ("models", "modelversions")
+    assert {(MODEL.group, kind, verb) for kind in both for verb in VERBS[role]} <= granted
 
 
 @pytest.mark.parametrize("role", ["edit", "view"])
