@@ -17,9 +17,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from paddlecloud.cli.objects import canary
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.resource import PADDLEJOBS, Object, Resource
-from paddlecloud.sdk.outcome import ending
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, Object, Resource
+from paddlecloud.kube.yamlio import dump
+from paddlecloud.sdk.outcome import ending, service_failure
 from paddlecloud.ui.sessions import Identity
 
 SECONDS = 60.0
@@ -48,6 +50,10 @@ def _suspended(obj: Object) -> bool:
     return bool((obj.get("spec") or {}).get("suspend"))
 
 
+def _canary(service: Object) -> Object:
+    return (service.get("spec") or {}).get("canary") or {}
+
+
 _DELETE = Action("delete", lambda obj: ["delete", _subject(obj)], lambda _: True, destroys=True)
 
 ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
@@ -69,6 +75,30 @@ ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
                 undo="suspend",
             ),
             Action("retry", lambda obj: ["retry", _subject(obj)], lambda obj: ending(obj) is not None),
+            _DELETE,
+        ),
+    ),
+    "services": (
+        PADDLESERVICES,
+        (
+            Action(
+                "promote",
+                lambda service: ["promote", _subject(service)],
+                lambda service: bool(_canary(service)),
+                change=lambda service: dump({"spec": canary.promotion(service, _canary(service))}),
+                undo="rollback",
+            ),
+            Action(
+                "rollback",
+                lambda service: ["rollback", _subject(service)],
+                lambda service: bool(_canary(service)) or int(service["metadata"].get("generation") or 0) > 1,
+                change=lambda service: dump({"spec": canary.WITHDRAWAL}) if _canary(service) else "",
+            ),
+            Action(
+                "retry",
+                lambda service: ["retry", _subject(service)],
+                lambda service: service_failure(service, "Ready") is not None,
+            ),
             _DELETE,
         ),
     ),

@@ -12,13 +12,13 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.api.names import JOB_LABEL, SERVICE, SERVICE_LABEL
 from paddlecloud.kube import access
 from paddlecloud.kube.cache import Indexer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.informer import Informer, drop_managed_fields
-from paddlecloud.kube.resource import EVENTS, PODS, Key, Object, Resource, key_of
+from paddlecloud.kube.resource import EVENTS, KNATIVE_REVISIONS, PODS, Key, Object, Resource, key_of
 
 SYNC_SECONDS = 5.0
 """How long a page waits for the first list of a kind; after that it is shown with what is there, and says so."""
@@ -64,9 +64,12 @@ def in_namespace(obj: Object, value: str) -> str:
     return f"{obj['metadata'].get('namespace', '')}/{value}"
 
 
-def _by_job(pod: Object) -> Iterable[str]:
-    name = (pod["metadata"].get("labels") or {}).get(JOB_LABEL)
-    return (in_namespace(pod, name),) if name else ()
+def _by_label(label: str) -> Indexer:
+    def by_label(obj: Object) -> Iterable[str]:
+        name = (obj["metadata"].get("labels") or {}).get(label)
+        return (in_namespace(obj, name),) if name else ()
+
+    return by_label
 
 
 def _by_node(pod: Object) -> Iterable[str]:
@@ -80,8 +83,10 @@ def _by_subject(event: Object) -> Iterable[str]:
 
 
 JOB, NODE, SUBJECT = "job", "node", "subject"
+SERVICE_OF = "service"
 INDEXES: dict[str, dict[str, Indexer]] = {
-    PODS.full_name: {JOB: _by_job, NODE: _by_node},
+    PODS.full_name: {JOB: _by_label(JOB_LABEL), NODE: _by_node, SERVICE_OF: _by_label(SERVICE_LABEL)},
+    KNATIVE_REVISIONS.full_name: {SERVICE_OF: _by_label(SERVICE)},
     EVENTS.full_name: {SUBJECT: _by_subject},
 }
 TRANSFORMS: dict[str, Callable[[Object], Object]] = {PODS.full_name: slim_pod}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from paddlecloud.kube.sizes import binary_size
 from paddlecloud.kube.times import human_duration, parse_rfc3339
 
 OK, WAITING, FAILED, DONE, QUIET = "ok", "waiting", "failed", "done", "quiet"
@@ -17,6 +18,8 @@ TONES = {
         WAITING,
     ),
     **dict.fromkeys(("Failed", "Error", "SyncFailed", "Lost", "NotReady", "failed", "Terminated", "Aborted"), FAILED),
+    **dict.fromkeys(("Progressing", "Paused"), WAITING),
+    "WentBack": FAILED,
 }
 """By phase, state of a verdict or word of a condition; all others are quiet."""
 
@@ -54,6 +57,11 @@ def number(value: object) -> str:
     if isinstance(value, int) or value.is_integer():
         return f"{int(value):,}"
     return f"{value:,.1f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def bytes_of(value: object) -> str:
+    """`4.2 GiB`; nothing where it is not known."""
+    return binary_size(value) if isinstance(value, (int, float)) and value >= 0 and math.isfinite(value) else ""
 
 
 def share(part: object, whole: object) -> float | None:

@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import jinja2
+import jinja2.nodes
 
 from paddlecloud.ui import formatting, words
 
@@ -42,6 +43,7 @@ def environment(language: str) -> jinja2.Environment:
         static=static,
         seconds_of=formatting.seconds_of,
         share=formatting.share,
+        size=formatting.bytes_of,
     )
     made.filters.update(
         tone=formatting.tone,
@@ -68,9 +70,19 @@ def page(name: str, language: str, values: Mapping[str, Any]) -> str:
 
 def live_parts(name: str, language: str, values: Mapping[str, Any]) -> dict[str, str]:
     """Block → HTML, of the blocks that change."""
-    template = environment(language).get_template(name)
-    context = template.new_context(dict(values))
-    return {block: "".join(render(context)) for block, render in template.blocks.items() if block.startswith(LIVE)}
+    context = environment(language).get_template(name).new_context(dict(values))
+    blocks = _blocks(name, language)
+    context.blocks = {block: [render] for block, render in blocks.items()}
+    return {block: "".join(render(context)) for block, render in blocks.items() if block.startswith(LIVE)}
+
+
+@functools.cache
+def _blocks(name: str, language: str) -> dict[str, Any]:
+    """Of a template and of those that it extends; its own replace theirs."""
+    made = environment(language)
+    extends = made.parse((FOLDER / "templates" / name).read_text()).find(jinja2.nodes.Extends)
+    around = _blocks(extends.template.value, language) if extends is not None else {}  # type: ignore[attr-defined]
+    return {**around, **made.get_template(name).blocks}
 
 
 def path(*segments: object, **query: object) -> str:

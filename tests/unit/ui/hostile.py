@@ -21,9 +21,23 @@ def poisoned(value: Any) -> Any:
     return value + ATTACK if isinstance(value, str) else value
 
 
+_TIMES = ("time", "since", "nextStepTime", "createdAt", "at", "changedAt", "finishedAt")
 _CHECKED = frozenset(
     ("name", "namespace", "uid", "kind", "apiVersion", "creationTimestamp", "time", "startTime", "completionTime")
-) | frozenset(("lastTransitionTime", "startedAt", "resourceVersion", "nodeName", "labels", "phase", "status", "type"))
+) | frozenset(
+    (
+        "lastTransitionTime",
+        "startedAt",
+        "resourceVersion",
+        "nodeName",
+        "labels",
+        "phase",
+        "status",
+        "type",
+        "engine",
+        *_TIMES,
+    )
+)
 
 
 class Markup(HTMLParser):

@@ -23,6 +23,7 @@ from paddlecloud.api.names import (
 )
 from paddlecloud.api.paddleservice.named_model import hub_reference, is_name
 from paddlecloud.cli.failures import CONFLICT, NOT_FOUND, CliError, UsageError, attempting
+from paddlecloud.cli.objects import canary as canaries
 from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import members_of
@@ -75,17 +76,7 @@ def run_promote(session: Session, args: argparse.Namespace) -> int:
             next=f"pdc wait --for=condition=CanaryEndpointReady {where.display}",
             exit_code=CONFLICT,
         )
-    change = {**_as_default(service, canary), "canary": None, "canaryTrafficPercent": None}
-    return _patch(session, args, where, service, change, "promoted")
-
-
-def _as_default(service: Object, endpoint: Object) -> Object:
-    """The fields of the spec that make it the default. `spec.model` where the spec has that: the file that the service
-    was made from writes it, and applies as it stands later on."""
-    present = service.get("spec") or {}
-    if present.get("model") and not present.get("default") and endpoint.keys() == {"model"}:
-        return {"model": endpoint["model"]}
-    return {"default": endpoint, "model": None}
+    return _patch(session, args, where, service, canaries.promotion(service, canary), "promoted")
 
 
 def _why_not_ready(session: Session, service: Object, state: Object) -> str:
@@ -106,7 +97,7 @@ def _why_not_ready(session: Session, service: Object, state: Object) -> str:
 def run_rollback(session: Session, args: argparse.Namespace) -> int:
     where, service = _find(session, args)
     if (service.get("spec") or {}).get("canary") and not failed_beside(service):
-        return _patch(session, args, where, service, {"canary": None, "canaryTrafficPercent": None}, "canary withdrawn")
+        return _patch(session, args, where, service, canaries.WITHDRAWAL, "canary withdrawn")
     before = _previous(session, where, service)
     if before is None:
         raise CliError(
@@ -121,7 +112,7 @@ def run_rollback(session: Session, args: argparse.Namespace) -> int:
     done = f"rolled back{origin} to {before.name} ({_content(endpoint)})"
     if note := _of_folder(session, before, str(endpoint.get("model") or "")):
         session.note(f"{where.display}: {note}")
-    return _patch(session, args, where, service, _as_default(service, endpoint), done)
+    return _patch(session, args, where, service, canaries.as_default(service, endpoint), done)
 
 
 def _of_folder(session: Session, before: _Earlier, model: str) -> str:

@@ -12,6 +12,8 @@ from paddlecloud.ui.pages import (
     nodes,
     overview,
     queues,
+    service,
+    services,
 )
 
 PAGES: tuple[DashboardPage, ...] = (
@@ -20,6 +22,8 @@ PAGES: tuple[DashboardPage, ...] = (
     job.PAGE,
     job_logs.PAGE,
     job_yaml.PAGE,
+    services.PAGE,
+    service.PAGE,
     queues.PAGE,
     nodes.PAGE,
     node.PAGE,

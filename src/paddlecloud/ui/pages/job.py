@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from paddlecloud.cli.objects import events as event_order
 from paddlecloud.cli.objects.events import planned_ends_of
 from paddlecloud.cli.objects.why import Verdict
 from paddlecloud.cli.render import events as event_rows
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 from paddlecloud.sdk.members import Member, in_order, member
 from paddlecloud.ui import actions, verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage, found
-from paddlecloud.ui.feed import JOB, SUBJECT, in_namespace
+from paddlecloud.ui.feed import JOB
 from paddlecloud.ui.job_rows import JobRow, row_of
+from paddlecloud.ui.subject import ASKED_PODS, MOST_EVENTS, events_of
 from paddlecloud.ui.timeline import Stretch, timeline
 
 MOST_RANKS = 200
-MOST_EVENTS = 60
-ASKED_PODS = 50
-"""Pods whose events are shown beside those of the job."""
 
 
 class Rank(NamedTuple):
@@ -51,6 +47,11 @@ class JobView(NamedTuple):
         return self.job["metadata"]
 
     @property
+    def place(self) -> tuple[str, str, str]:
+        """The path of the page."""
+        return "jobs", str(self.meta["namespace"]), str(self.meta["name"])
+
+    @property
     def status(self) -> Any:
         return self.job.get("status") or {}
 
@@ -59,7 +60,7 @@ async def load(asked: Asked) -> JobView:
     namespace, name = asked.params["namespace"], asked.params["name"]
     job = found(await asked.reader.get(PADDLEJOBS, namespace, name))
     pods = [pod for pod in await asked.reader.by_index(PODS, JOB, f"{namespace}/{name}") if _is_of(pod, job)]
-    happened = await _events(asked, job, pods)
+    happened = await events_of(asked, (job, *pods[:ASKED_PODS]))
     if asked.quick:
         explanation = verdicts.quick(job, pods, happened, now=asked.now, language=asked.language)
     else:
@@ -90,14 +91,6 @@ def _is_of(pod: Object, job: Object) -> bool:
     """Not of an earlier job of this name."""
     owners = [ref.get("uid") for ref in pod["metadata"].get("ownerReferences") or ()]
     return job["metadata"].get("uid") in owners
-
-
-async def _events(asked: Asked, job: Object, pods: Sequence[Object]) -> list[Object]:
-    happened: list[Object] = []
-    for obj in (job, *pods[:ASKED_PODS]):
-        uid = in_namespace(obj, str(obj["metadata"].get("uid")))
-        happened += await asked.reader.by_index(EVENTS, SUBJECT, uid)
-    return sorted(happened, key=event_order.order)
 
 
 def _rank(one: Member, asked: Asked) -> Rank:

@@ -14,6 +14,7 @@ from paddlecloud.ui.words import (
     nodes,
     overview,
     queues,
+    services,
 )
 
 Table = dict[str, tuple[str, str]]
@@ -24,6 +25,7 @@ TABLES: tuple[Table, ...] = (
     overview.WORDS,
     jobs.WORDS,
     job.WORDS,
+    services.WORDS,
     queues.WORDS,
     nodes.WORDS,
 )

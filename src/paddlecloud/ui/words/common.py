@@ -76,6 +76,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "previous-page": ("Previous", "上一页"),
     "next-page": ("Next", "下一页"),
     "page-of": ("{first}–{last} of {total}", "第 {first}–{last} 个，共 {total} 个"),
+    "list.none": ("Nothing matches.", "没有符合条件的对象。"),
     "filter": ("Filter", "筛选"),
     "events": ("Events", "事件"),
     "copy": ("Copy", "复制"),
@@ -95,6 +96,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "action.suspend": ("Suspend", "挂起"),
     "action.resume": ("Resume", "恢复"),
     "action.retry": ("Run again", "重新运行"),
+    "action.promote": ("Promote", "设为默认"),
+    "action.rollback": ("Roll back", "回滚"),
     "action.delete": ("Delete", "删除"),
     # states
     "state.ok": ("ok", "正常"),
