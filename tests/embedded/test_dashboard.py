@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from embedded.serving_world import paddleservice
 from harness import Target, need, pdc
 from tools import browser, browser_page
 from tools.browser_page import Browser, Tab
@@ -235,3 +236,20 @@ async def test_with_another_context_it_runs_here_with_the_rights_of_that_context
     finally:
         process.send_signal(signal.SIGINT)
         assert await process.wait() == 0
+
+
+async def test_a_canary_is_promoted_from_the_page_of_its_service(tab: Tab, server: Target, namespace: str) -> None:
+    service = paddleservice("ocr", "one", "two", canaryTrafficPercent=20, service={"minScale": 1})
+    pdc("apply", "-n", namespace, "-f", "-", env=server.env, input=json.dumps(service))
+    await go(tab, f"/services?namespace={namespace}")
+    await tab.sees("canary 20 %", "#live_list")
+    await tab.click("#live_list th a[href$='/ocr']")
+    await tab.sees("20 % canary", "#live_traffic")
+    await tab.sees("ocr-canary", "#live_revisions")
+    await tab.click(".actions a[href$='/promote']")
+    await tab.sees(f"pdc promote ocr -n {namespace}")
+    await tab.sees("canary: null", "pre")
+    await tab.click("main form button")
+    await tab.sees("Done")
+    await go(tab, f"/services/{namespace}/ocr")
+    await tab.sees("100 % default", "#live_traffic")

@@ -42,8 +42,13 @@ class Action(NamedTuple):
     """The action that takes it back."""
 
 
+SHORT = {"paddleservice": "pds"}
+"""Of kinds whose long name means another group's, too."""
+
+
 def _subject(obj: Object) -> str:
-    return f"{str(obj['kind']).lower()}/{obj['metadata']['name']}"
+    kind = str(obj["kind"]).lower()
+    return f"{SHORT.get(kind, kind)}/{obj['metadata']['name']}"
 
 
 def _suspended(obj: Object) -> bool:
@@ -83,14 +88,14 @@ ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
         (
             Action(
                 "promote",
-                lambda service: ["promote", _subject(service)],
+                lambda service: ["promote", str(service["metadata"]["name"])],
                 lambda service: bool(_canary(service)),
                 change=lambda service: dump({"spec": canary.promotion(service, _canary(service))}),
                 undo="rollback",
             ),
             Action(
                 "rollback",
-                lambda service: ["rollback", _subject(service)],
+                lambda service: ["rollback", str(service["metadata"]["name"])],
                 lambda service: bool(_canary(service)) or int(service["metadata"].get("generation") or 0) > 1,
                 change=lambda service: dump({"spec": canary.WITHDRAWAL}) if _canary(service) else "",
             ),

@@ -10,6 +10,7 @@ from paddlecloud.api.names import ENDPOINT, MEASURES
 from paddlecloud.cli.objects.why import DELETING, FAILED, OK, WAITING, Verdict, why
 from paddlecloud.kube.conditions import condition_of
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.outcome import service_failure
 from paddlecloud.ui.object_lists import searched
 
 PHASES = {OK: "Ready", WAITING: "Starting", FAILED: "Failed", DELETING: "Terminating"}
@@ -69,7 +70,7 @@ def row_of(service: Object) -> ServiceRow:
     return ServiceRow(
         namespace=str(meta.get("namespace", "")),
         name=str(meta["name"]),
-        phase=phase_of(verdict),
+        phase=PHASES[FAILED] if service_failure(service, "Ready") else phase_of(verdict),
         created=str(meta.get("creationTimestamp") or ""),
         serves=serves,
         shares=found,
