@@ -19,6 +19,7 @@ import pytest
 
 from embedded.serving_world import paddleservice
 from harness import Target, need, pdc
+from paddlecloud.kube.resource import SAMPLESETS
 from tools import browser, browser_page
 from tools.browser_page import Browser, Tab
 
@@ -253,3 +254,19 @@ async def test_a_canary_is_promoted_from_the_page_of_its_service(tab: Tab, serve
     await tab.sees("Done")
     await go(tab, f"/services/{namespace}/ocr")
     await tab.sees("100 % default", "#live_traffic")
+
+
+async def test_a_sample_set_says_how_far_it_is_filled_and_who_uses_it(
+    tab: Tab, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "1.jpg").write_bytes(b"x" * 3000)
+    kind = {"apiVersion": SAMPLESETS.api_version, "kind": SAMPLESETS.kind, "metadata": {"name": "photos"}}
+    sample_set = {**kind, "spec": {"source": {"uri": f"file://{tmp_path}/photos"}}}
+    pdc("apply", "-n", namespace, "-f", "-", env=server.env, input=json.dumps(sample_set))
+    await go(tab, f"/samplesets?namespace={namespace}")
+    await tab.click("#live_list th a[href$='/photos']")
+    await tab.sees("photos", "h1")
+    await tab.sees(f"{tmp_path}/photos", "#live_filling")
+    await tab.sees("photos-runtime-0", "#live_placement")
+    await tab.sees("No job has reported", "#live_reads")

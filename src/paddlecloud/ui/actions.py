@@ -19,7 +19,7 @@ import msgspec
 
 from paddlecloud.cli.objects import canary
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, Object, Resource
+from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLESETS, Object, Resource
 from paddlecloud.kube.yamlio import dump
 from paddlecloud.sdk.outcome import ending, service_failure
 from paddlecloud.ui.sessions import Identity
@@ -83,6 +83,7 @@ ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
             _DELETE,
         ),
     ),
+    "samplesets": (SAMPLESETS, (_DELETE,)),
     "services": (
         PADDLESERVICES,
         (

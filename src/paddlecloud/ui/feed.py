@@ -12,13 +12,14 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from paddlecloud.api.names import JOB_LABEL, SERVICE, SERVICE_LABEL
+from paddlecloud.api.names import JOB_LABEL, SAMPLESET_LABEL, SERVICE, SERVICE_LABEL
 from paddlecloud.kube import access
 from paddlecloud.kube.cache import Indexer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.informer import Informer, drop_managed_fields
-from paddlecloud.kube.resource import EVENTS, KNATIVE_REVISIONS, PODS, Key, Object, Resource, key_of
+from paddlecloud.kube.resource import EVENTS, KNATIVE_REVISIONS, PADDLEJOBS, PODS, Key, Object, Resource, key_of
+from paddlecloud.modelhub.origin import claims_of
 
 SYNC_SECONDS = 5.0
 """How long a page waits for the first list of a kind; after that it is shown with what is there, and says so."""
@@ -72,6 +73,11 @@ def _by_label(label: str) -> Indexer:
     return by_label
 
 
+def _by_claim(job: Object) -> Iterable[str]:
+    """The claim of a SampleSet has its name."""
+    return [in_namespace(job, claim) for claim in claims_of(job)]
+
+
 def _by_node(pod: Object) -> Iterable[str]:
     node = (pod.get("spec") or {}).get("nodeName")
     return (str(node),) if node else ()
@@ -83,9 +89,15 @@ def _by_subject(event: Object) -> Iterable[str]:
 
 
 JOB, NODE, SUBJECT = "job", "node", "subject"
-SERVICE_OF = "service"
+SERVICE_OF, SAMPLE_SET = "service", "sampleset"
 INDEXES: dict[str, dict[str, Indexer]] = {
-    PODS.full_name: {JOB: _by_label(JOB_LABEL), NODE: _by_node, SERVICE_OF: _by_label(SERVICE_LABEL)},
+    PODS.full_name: {
+        JOB: _by_label(JOB_LABEL),
+        NODE: _by_node,
+        SERVICE_OF: _by_label(SERVICE_LABEL),
+        SAMPLE_SET: _by_label(SAMPLESET_LABEL),
+    },
+    PADDLEJOBS.full_name: {SAMPLE_SET: _by_claim},
     KNATIVE_REVISIONS.full_name: {SERVICE_OF: _by_label(SERVICE)},
     EVENTS.full_name: {SUBJECT: _by_subject},
 }

@@ -11,14 +11,14 @@ OK, WAITING, FAILED, DONE, QUIET = "ok", "waiting", "failed", "done", "quiet"
 """Tones: classes of the style sheet. A tone is never the only thing that says something: its word stands beside it."""
 
 TONES = {
-    **dict.fromkeys(("Running", "Ready", "Active", "Bound", "Available", "True", "ok", "Open"), OK),
+    **dict.fromkeys(("Running", "Ready", "Active", "Bound", "Available", "True", "ok", "Open", "PartialReady"), OK),
     **dict.fromkeys(("Completed", "Succeeded", "Succeed", "Complete"), DONE),
     **dict.fromkeys(
         ("Pending", "Starting", "Scaling", "Restarting", "Inqueue", "Unknown", "Terminating", "waiting", "deleting"),
         WAITING,
     ),
     **dict.fromkeys(("Failed", "Error", "SyncFailed", "Lost", "NotReady", "failed", "Terminated", "Aborted"), FAILED),
-    **dict.fromkeys(("Progressing", "Paused"), WAITING),
+    **dict.fromkeys(("Progressing", "Paused", "Syncing", "Mount"), WAITING),
     "WentBack": FAILED,
 }
 """By phase, state of a verdict or word of a condition; all others are quiet."""

@@ -12,6 +12,8 @@ from paddlecloud.ui.pages import (
     nodes,
     overview,
     queues,
+    sampleset,
+    samplesets,
     service,
     services,
 )
@@ -24,6 +26,8 @@ PAGES: tuple[DashboardPage, ...] = (
     job_yaml.PAGE,
     services.PAGE,
     service.PAGE,
+    samplesets.PAGE,
+    sampleset.PAGE,
     queues.PAGE,
     nodes.PAGE,
     node.PAGE,

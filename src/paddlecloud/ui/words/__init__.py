@@ -14,6 +14,7 @@ from paddlecloud.ui.words import (
     nodes,
     overview,
     queues,
+    samplesets,
     services,
 )
 
@@ -26,6 +27,7 @@ TABLES: tuple[Table, ...] = (
     jobs.WORDS,
     job.WORDS,
     services.WORDS,
+    samplesets.WORDS,
     queues.WORDS,
     nodes.WORDS,
 )

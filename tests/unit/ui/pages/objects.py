@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.kube.resource import PADDLESERVICES, Object, Resource
+from paddlecloud.kube.resource import PADDLESERVICES, SAMPLESETS, Object, Resource
 from unit.ui import hostile
 
 TIME = "2026-09-21T14:00:00Z"
@@ -22,7 +22,7 @@ def of(resource: Resource, name: str, spec: Any, status: Any = None, **labels: s
 
 def poisoned() -> list[Object]:
     """All of them are called `words`."""
-    return [service()]
+    return [service(), sample_set()]
 
 
 def service() -> Object:
@@ -40,3 +40,14 @@ def service() -> Object:
         "rollout": {"steps": [10, 50]},
     }
     return of(PADDLESERVICES, "words", spec, hostile.poisoned(status))
+
+
+def sample_set() -> Object:
+    status = {
+        "phase": "Syncing", "message": "import fails", "driver": "local", "jobsName": {"syncJobName": "x"},
+        "cacheStatus": {"totalSize": "1 GiB", "cachedSize": "1 MiB", "diskSize": "2 GiB", "totalFiles": "3"},
+        "progress": {"bytes": 10, "totalBytes": 20, "bytesPerSecond": 5, "secondsLeft": 2},
+        "content": {"revision": 2, "changedAt": TIME, "changedBy": "sync"},
+        "reads": [{"job": "train", "epoch": 0, "hits": 3, "misses": 1, "stallSeconds": 0.5}],
+    }  # fmt: skip
+    return of(SAMPLESETS, "words", {"source": {"uri": "file:///data"}}, hostile.poisoned(status))

@@ -65,7 +65,7 @@ async def test_what_users_write_arrives_as_text(language: str, viewer: Viewer, p
             assert ATTACK in " ".join(found.text.split()), f"{page.name} shows the text, as text"
 
 
-SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service"}
+SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service", "samplesets", "sampleset"}
 
 
 async def test_a_search_is_shown_as_text(viewer: Viewer) -> None:
