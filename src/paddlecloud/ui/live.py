@@ -64,15 +64,15 @@ BEAT_SECONDS = 15.0
 """After which a stream without events sends a comment: a connection that broke without a word ends then."""
 
 
-async def send(request: web.Request, answer: web.StreamResponse, events: Events) -> None:
-    """Until the events end, or nobody takes them any more."""
+async def send(request: web.Request, answer: web.StreamResponse, events: Events, over: asyncio.Event) -> None:
+    """Until the events end, nobody takes them any more, or the session is over."""
     sent = time.monotonic()
     step: asyncio.Task[bytes] | None = None
     try:
         while True:
             step = step or asyncio.ensure_future(events.__anext__())
             done, _ = await asyncio.wait((step,), timeout=LOOK_SECONDS)
-            if request.transport is None or request.transport.is_closing():
+            if over.is_set() or request.transport is None or request.transport.is_closing():
                 return
             if done:
                 finished, step = step, None

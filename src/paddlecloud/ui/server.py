@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,8 @@ from paddlecloud.ui.words import LANGUAGES
 log = logging.getLogger(__name__)
 
 COOKIE = "pdc-session"
-MOST_STREAMS = 24
-"""Of one session at the same time."""
+MOST_STREAMS = 64
+"""Of one tenant at the same time, in all of its sessions."""
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -71,6 +72,8 @@ class DashboardServer:
         self._clock = clock or SystemClock()
         self.sessions = Sessions(self._clock)
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
+        self._streams: Counter[str] = Counter()
+        """Open streams of events of each tenant."""
         self._runner: web.AppRunner | None = None
         self._warming: asyncio.Task[None] | None = None
 
@@ -220,9 +223,10 @@ class DashboardServer:
 
     async def _stream(self, request: web.Request, session: ViewerSession, events: live.Events) -> web.StreamResponse:
         """Server-sent events until the viewer goes; what fails is the last event."""
-        if session.streams >= MOST_STREAMS:
+        tenant = session.identity.tenant
+        if self._streams[tenant] >= MOST_STREAMS:
             raise Refused(429, "problem.streams")
-        session.streams += 1
+        self._streams[tenant] += 1
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         try:
             await answer.prepare(request)
@@ -230,7 +234,7 @@ class DashboardServer:
         except ConnectionError:
             pass  # the viewer has gone
         finally:
-            session.streams -= 1
+            self._streams -= Counter((tenant,))  # without those that have none
             await events.aclose()
         return answer
 
@@ -238,7 +242,9 @@ class DashboardServer:
         self, request: web.Request, session: ViewerSession, answer: web.StreamResponse, events: live.Events
     ) -> None:
         try:
-            await live.send(request, answer, events)
+            await live.send(request, answer, events, session.ended)
+            if session.ended.is_set():
+                raise Refused(401, "sign-in.expired")
         except ConnectionError:
             raise
         except Exception as error:
@@ -322,9 +328,8 @@ class DashboardServer:
         return answer
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
-        session, _ = await self._form(request)
+        await self._form(request)
         self.sessions.close(request.cookies.get(COOKIE, ""))
-        self._examiners.pop(session, None)
         answer = see_other("/")
         answer.del_cookie(COOKIE)
         return answer

@@ -6,11 +6,12 @@ a code for a moment: it opens one session, once. A code that is not used in time
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import secrets
-from collections import OrderedDict
-from typing import NamedTuple
+from collections import Counter, OrderedDict
+from typing import Generic, NamedTuple, TypeVar
 
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -19,8 +20,10 @@ from paddlecloud.ui.rights import Rights
 
 CODE_SECONDS = 600.0
 IDLE_SECONDS = 12 * 3600.0
-MOST = 500
-"""Sessions, and codes; of more the oldest go."""
+MOST, MOST_OF_TENANT = 500, 50
+"""Sessions, and codes. Of more the oldest of that tenant go: nobody signs out others by signing in again and again."""
+
+T = TypeVar("T")
 
 
 class Identity(NamedTuple):
@@ -32,6 +35,11 @@ class Identity(NamedTuple):
     flags: tuple[str, ...] = ()
     """By which `pdc` finds these credentials in a kubeconfig; where there are none, it gets one made of `config`."""
 
+    @property
+    def tenant(self) -> str:
+        """All accounts of a namespace are one: who may make one may make any number of them."""
+        return self.user.rpartition(":")[0] if self.user.startswith("system:serviceaccount:") else self.user
+
 
 class ViewerSession:
     def __init__(self, identity: Identity, rights: Rights, now: float) -> None:
@@ -40,18 +48,48 @@ class ViewerSession:
         self.secret = secrets.token_urlsafe(32)
         """Of forms: a page of another site does not know it."""
         self.used = now
-        self.streams = 0
-        """Open streams of events."""
+        self.ended = asyncio.Event()
+        """Its streams of events end with it."""
 
     def knows(self, secret: str) -> bool:
         return hmac.compare_digest(self.secret.encode(), secret.encode())
 
 
+class Kept(Generic[T]):
+    """The newest values of every tenant, by a key."""
+
+    def __init__(self) -> None:
+        self._found: OrderedDict[bytes, tuple[str, T]] = OrderedDict()
+
+    def get(self, key: bytes) -> T | None:
+        found = self._found.get(key)
+        return found[1] if found else None
+
+    def pop(self, key: bytes) -> T | None:
+        found = self._found.pop(key, None)
+        return found[1] if found else None
+
+    def renew(self, key: bytes) -> None:
+        self._found.move_to_end(key)
+
+    def put(self, key: bytes, tenant: str, value: T) -> T | None:
+        """The value that had to go for it."""
+        self._found[key] = tenant, value
+        counts = Counter(tenant for tenant, _ in self._found.values())
+        if counts[tenant] > MOST_OF_TENANT:
+            crowded = tenant
+        elif len(self._found) > MOST:
+            crowded = counts.most_common(1)[0][0]
+        else:
+            return None
+        return self.pop(next(key for key, (whose, _) in self._found.items() if whose == crowded))
+
+
 class Sessions:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._codes: OrderedDict[bytes, tuple[float, Identity]] = OrderedDict()
-        self._sessions: OrderedDict[bytes, ViewerSession] = OrderedDict()
+        self._codes: Kept[tuple[float, Identity]] = Kept()
+        self._sessions: Kept[ViewerSession] = Kept()
 
     def new_code(self, identity: Identity) -> str:
         code = secrets.token_urlsafe(24)
@@ -59,23 +97,21 @@ class Sessions:
         return code
 
     def accept_code(self, code: str, identity: Identity) -> None:
-        self._codes[_digest(code)] = self._clock.monotonic() + CODE_SECONDS, identity
-        while len(self._codes) > MOST:
-            self._codes.popitem(last=False)
+        self._codes.put(_digest(code), identity.tenant, (self._clock.monotonic() + CODE_SECONDS, identity))
 
     def redeem(self, code: str) -> str | None:
         """The cookie of a new session; None for a code that was used, is too old or was never given."""
-        found = self._codes.pop(_digest(code), None)
+        found = self._codes.pop(_digest(code))
         if found is None or found[0] <= self._clock.monotonic():
             return None
         return self.open(found[1])
 
     def open(self, identity: Identity) -> str:
         cookie = secrets.token_urlsafe(32)
-        rights = Rights(identity.client, self._clock)
-        self._sessions[_digest(cookie)] = ViewerSession(identity, rights, self._clock.monotonic())
-        while len(self._sessions) > MOST:
-            self._sessions.popitem(last=False)
+        made = ViewerSession(identity, Rights(identity.client, self._clock), self._clock.monotonic())
+        gone = self._sessions.put(_digest(cookie), identity.tenant, made)
+        if gone is not None:
+            gone.ended.set()
         return cookie
 
     def find(self, cookie: str) -> ViewerSession | None:
@@ -84,14 +120,16 @@ class Sessions:
         if found is None:
             return None
         if found.used + IDLE_SECONDS <= self._clock.monotonic():
-            del self._sessions[which]
+            self.close(cookie)
             return None
         found.used = self._clock.monotonic()
-        self._sessions.move_to_end(which)
+        self._sessions.renew(which)
         return found
 
     def close(self, cookie: str) -> None:
-        self._sessions.pop(_digest(cookie), None)
+        found = self._sessions.pop(_digest(cookie))
+        if found is not None:
+            found.ended.set()
 
 
 def _digest(text: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
@@ -16,8 +17,10 @@ from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.resource import PADDLEJOBS, SERVICEACCOUNTS, resource_of
 from paddlecloud.local.control_plane import ControlPlane
+from paddlecloud.ui import server
 from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
 from paddlecloud.ui.server import COOKIE, MOST_STREAMS
+from paddlecloud.ui.sessions import MOST
 from unit.ui import hostile
 from unit.ui.world import stored
 
@@ -170,6 +173,49 @@ async def test_signing_out_ends_the_session(site: Site) -> None:
     secret = _secret(await (await site.get("/", cookie)).text())
     assert (await site.post("/-/sign-out", cookie, {"secret": secret})).status == 303
     assert (await site.get("/", cookie)).status == 401
+
+
+async def test_open_streams_end_with_their_session(site: Site, admin: Client) -> None:
+    """Of logs, too, which are read with the viewer's own credentials and would go on."""
+    await stored(admin, hostile.job())
+    cookie = await site.signed_in()
+    secret = _secret(await (await site.get("/", cookie)).text())
+    sent = {"Host": site.host, "Cookie": f"{COOKIE}={cookie}"}
+    async with site.http.get(f"{site.url}/-/logs?namespace=default&name=words", headers=sent) as stream:
+        assert (await site.post("/-/sign-out", cookie, {"secret": secret})).status == 303
+        assert '"status":401' in (await asyncio.wait_for(stream.read(), 30)).decode()
+
+
+async def test_nobody_signs_others_out_by_signing_in_very_often(site: Site, admin: Client) -> None:
+    cookie = await site.signed_in()
+    code = site.dashboard.server.sessions.new_code(await site.dashboard.own_identity())
+    tokens = [await _token(admin, f"reader-{number}") for number in range(2)]
+    first = (await site.post("/-/sign-in", data={"token": tokens[0]})).cookies[COOKIE].value
+    sessions = site.dashboard.server.sessions
+    identities = [await site.dashboard._by_token(token) for token in tokens]
+    for number in range(MOST + 1):  # accounts of one namespace are one tenant
+        sessions.open(identities[number % 2])
+        sessions.new_code(identities[number % 2])
+    assert (await site.get("/", cookie)).status == 200
+    assert (await site.get("/", first)).status == 401
+    assert COOKIE in (await site.get(f"/?code={code}")).cookies
+
+
+async def test_a_tenant_has_so_many_streams_in_all_of_its_sessions(
+    site: Site, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "MOST_STREAMS", 1)
+    token = await _token(admin, "reader")
+    cookies = [(await site.post("/-/sign-in", data={"token": token})).cookies[COOKIE].value for _ in range(2)]
+    other = await site.signed_in()
+    sent = {"Host": site.host, "Cookie": f"{COOKIE}={cookies[0]}"}
+    async with site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent) as stream:
+        await _event(stream)
+        assert (await site.get("/-/live?path=/jobs", cookies[1])).status == 429
+        async with site.http.get(
+            f"{site.url}/-/live?path=/jobs", headers={**sent, "Cookie": f"{COOKIE}={other}"}
+        ) as its:
+            assert "live_list" in await _event(its)
 
 
 async def test_who_comes_from_another_site_is_let_in_by_a_page_of_this_one(site: Site) -> None:
