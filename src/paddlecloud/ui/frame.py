@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -111,6 +112,17 @@ def hop(address: str) -> web.Response:
     return html(f'<!doctype html><meta http-equiv="refresh" content="0;url={escape(local(address))}">')
 
 
+_LOCAL = re.compile(r"/([!-.0-\[\]-~][!-~]*)?")
+"""Printable characters alone: browsers leave tabs and line breaks out, and `/`, tab, `/host` is `//host`."""
+
+
 def local(address: str) -> str:
     """The address, if it is a path of this site: `//host` and `/\\host` are others."""
-    return address if address.startswith("/") and not address.startswith(("//", "/\\")) else "/"
+    return address if _LOCAL.fullmatch(address) else "/"
+
+
+def is_of_another_site(request: web.BaseRequest) -> bool:
+    """Whether a page of another site began it, also one of another port of this name. Our own pages send no referrer,
+    so browsers give their origin as `null`; old ones, which do not say what began a request, at least give that."""
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin", "null")
+    return site in ("cross-site", "same-site") or (site is None and origin not in ("null", f"http://{request.host}"))

@@ -24,6 +24,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Unauthorized
 from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS
 from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.request_limits import CallerLimitReached, CallerLimits
 from paddlecloud.ui import actions, forms, live, logs, templates
 from paddlecloud.ui.asked import Asked, DashboardPage, found
 from paddlecloud.ui.feed import Feed
@@ -36,6 +37,7 @@ from paddlecloud.ui.frame import (
     Refused,
     hop,
     is_foreseen,
+    is_of_another_site,
     language_of,
     local,
     problem,
@@ -55,6 +57,8 @@ log = logging.getLogger(__name__)
 COOKIE = "pdc-session"
 MOST_STREAMS = 64
 """Of one tenant at the same time, in all of its sessions."""
+ACTIONS_AT_ONCE = 2
+"""Of one tenant: each is a process. Its others wait."""
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -72,6 +76,8 @@ class DashboardServer:
         self._clock = clock or SystemClock()
         self.sessions = Sessions(self._clock)
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
+        self._bodies = forms.Bodies()
+        self._actions = CallerLimits(ACTIONS_AT_ONCE)
         self._streams: Counter[str] = Counter()
         """Open streams of events of each tenant."""
         self._runner: web.AppRunner | None = None
@@ -95,7 +101,9 @@ class DashboardServer:
         ])  # fmt: skip
         templates.compile_all()
         self._warming = asyncio.create_task(self._warm(), name="first lists")
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE)
+        self._runner = web.AppRunner(
+            app, access_log=None, shutdown_timeout=1.0, keepalive_timeout=KEEP_ALIVE, auto_decompress=False
+        )
         await self._runner.setup()
         await Site(self._runner, "", 0, listening=listening, most=descriptors.share(one_of=2)).start()
 
@@ -125,6 +133,8 @@ class DashboardServer:
         try:
             if request.path != "/-/healthz" and request.headers.get("Host", "") not in self._hosts():
                 raise Refused(421, "sign-in.host")
+            if request.method == "POST" and is_of_another_site(request):
+                raise Refused(403, "problem.form")
             answer = await handler(request)
         except web.HTTPException:
             raise
@@ -167,10 +177,16 @@ class DashboardServer:
     async def _form(self, request: web.Request) -> tuple[ViewerSession, Mapping[str, str]]:
         """Of a signed-in viewer, from a page of this session."""
         session = self._session(request)
-        form = await _fields(request)
+        form = await self._fields(request)
         if not session.knows(form.get("secret", "")):
             raise Refused(403, "problem.form")
         return session, form
+
+    async def _fields(self, request: web.Request) -> dict[str, str]:
+        try:
+            return forms.fields_of(await self._bodies.read(request))
+        except forms.BadForm as error:
+            raise Refused(400, "problem.form", detail=str(error)) from error
 
     # Pages
 
@@ -263,7 +279,11 @@ class DashboardServer:
     async def _act(self, request: web.Request) -> web.StreamResponse:
         session, _ = await self._form(request)
         obj, action = await self._action(request, session)
-        done = await actions.run(session.identity, action.words(obj), obj["metadata"].get("namespace"))
+        try:
+            async with self._actions.slot(session.identity.tenant):
+                done = await actions.run(session.identity, action.words(obj), obj["metadata"].get("namespace"))
+        except CallerLimitReached as error:
+            raise Refused(429, "problem.busy") from error
         log.info("%s: %s", session.identity.user, actions.command(action.words(obj), obj["metadata"].get("namespace")))
         return await self._show_action(request, session, done, obj)
 
@@ -296,8 +316,13 @@ class DashboardServer:
     # Signing in and out
 
     def _redeem(self, request: web.Request) -> web.Response:
-        """A code becomes a cookie and leaves the address; prefetching by other programs would use it up."""
-        cookie = self.sessions.redeem(request.query["code"])
+        """A code becomes a cookie and leaves the address; prefetching by other programs would use it up. Whom a page of
+        another site has led here is asked first: it may be the code of somebody else."""
+        code = request.query["code"]
+        if is_of_another_site(request) and (whose := self.sessions.holder(code)) is not None:
+            values = {"user": whose.user, "fields": list(request.query.items())}
+            return rendered("come_in.html", self._frame(request, None), values)
+        cookie = self.sessions.redeem(code)
         if cookie is None and self._found(request) is None:
             raise Refused(401, "sign-in.used")
         rest = [(key, value) for key, value in request.query.items() if key != "code"]
@@ -318,7 +343,7 @@ class DashboardServer:
         raise Refused(401, "sign-in.how")
 
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
-        form = await _fields(request)
+        form = await self._fields(request)
         try:
             identity = await self._by_token(form.get("token", "").strip())
         except ApiError as error:
@@ -335,7 +360,7 @@ class DashboardServer:
         return answer
 
     async def _preferences(self, request: web.Request) -> web.StreamResponse:
-        form = await _fields(request)
+        form = await self._fields(request)
         answer = see_other(local(form.get("back", "/")))
         for cookie, field, allowed in ((LANGUAGE, "language", LANGUAGES), (THEME, "theme", THEMES)):
             if form.get(field) in allowed:
@@ -352,13 +377,6 @@ class DashboardServer:
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
-
-
-async def _fields(request: web.Request) -> dict[str, str]:
-    try:
-        return forms.fields_of(await request.read())
-    except forms.BadForm as error:
-        raise Refused(400, "problem.form", detail=str(error)) from error
 
 
 def page_of(path: str) -> tuple[DashboardPage, dict[str, str]]:

@@ -99,6 +99,11 @@ class Sessions:
     def accept_code(self, code: str, identity: Identity) -> None:
         self._codes.put(_digest(code), identity.tenant, (self._clock.monotonic() + CODE_SECONDS, identity))
 
+    def holder(self, code: str) -> Identity | None:
+        """Whom it would sign in, if it was not used."""
+        found = self._codes.get(_digest(code))
+        return found[1] if found is not None else None
+
     def redeem(self, code: str) -> str | None:
         """The cookie of a new session; None for a code that was used, is too old or was never given."""
         found = self._codes.pop(_digest(code))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import re
 from collections.abc import AsyncIterator
@@ -16,8 +17,9 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
 from paddlecloud.kube.resource import PADDLEJOBS, SERVICEACCOUNTS, resource_of
+from paddlecloud.kube.server import request_limits
 from paddlecloud.local.control_plane import ControlPlane
-from paddlecloud.ui import server
+from paddlecloud.ui import actions, forms, server
 from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
 from paddlecloud.ui.server import COOKIE, MOST_STREAMS
 from paddlecloud.ui.sessions import MOST
@@ -123,7 +125,17 @@ async def test_a_token_signs_in_and_a_wrong_one_does_not(site: Site) -> None:
     assert COOKIE in (await site.get(f"/?code={code}")).cookies
 
 
-@pytest.mark.parametrize("back", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:alert(1)"])
+@pytest.mark.parametrize(
+    "back",
+    [
+        "/\t/evil.example",
+        "/\n/evil.example",
+        "//evil.example",
+        "https://evil.example",
+        "/\\evil.example",
+        "javascript:alert(1)",
+    ],
+)
 async def test_nobody_is_sent_to_another_site(site: Site, back: str) -> None:
     answer = await site.post("/-/preferences", data={"language": "zh", "back": back})
     assert answer.headers["Location"] == "/"
@@ -139,6 +151,79 @@ async def test_a_form_without_the_secret_of_its_session_changes_nothing(site: Si
     job = await admin.get(PADDLEJOBS, "words", "default")
     assert not job["spec"].get("suspend")
     assert (await site.get("/", cookie)).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site", "Origin": "null"},
+        {"Origin": "http://127.0.0.1:8000"},
+    ],
+)
+async def test_no_form_of_another_site_is_taken(site: Site, headers: dict[str, str]) -> None:
+    """A program on another port of the name is another site, too; nor is anybody signed in by it as somebody else."""
+    cookie = await site.signed_in()
+    secret = _secret(await (await site.get("/", cookie)).text())
+    assert (await site.post("/-/sign-out", cookie, {"secret": secret}, **headers)).status == 403
+    answer = await site.post("/-/sign-in", data={"token": site.token}, **headers)
+    assert (answer.status, COOKIE in answer.cookies) == (403, False)
+    own = {"Sec-Fetch-Site": "same-origin", "Origin": "null"}
+    assert (await site.post("/-/sign-in", data={"token": site.token}, **own)).status == 303
+
+
+async def test_a_code_behind_a_link_of_another_site_says_first_whose_it_is(site: Site) -> None:
+    """It may be that of somebody who would like others to work under another name."""
+    code = site.dashboard.server.sessions.new_code(await site.dashboard.own_identity())
+    answer = await site.get(f"/jobs?code={code}", **{"Sec-Fetch-Site": "cross-site"})
+    assert COOKIE not in answer.cookies
+    text = await answer.text()
+    assert "Sign in as " in text
+    assert f'name="code" value="{code}"' in text
+    assert COOKIE in (await site.get(f"/jobs?code={code}", **{"Sec-Fetch-Site": "same-origin"})).cookies
+
+
+async def test_bodies_that_never_end_keep_nobody_away(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "MOST_UNFINISHED", 2)
+    head = f"POST /-/sign-in HTTP/1.1\r\nHost: {site.host}\r\nContent-Length: 100\r\n\r\ntoken="
+    opened = [await asyncio.open_connection(LOOPBACK, int(site.url.rpartition(":")[2])) for _ in range(3)]
+    for _, writer in opened:
+        writer.write(head.encode())
+    first = await asyncio.wait_for(opened[0][0].readline(), 30)
+    assert first.split()[1] == b"400"
+    assert (await site.post("/-/sign-in", data={"token": site.token})).status == 303
+    for _, writer in opened:
+        writer.close()
+
+
+async def test_a_compressed_form_is_not_inflated(site: Site) -> None:
+    body = gzip.compress(f"token={site.token}".encode())
+    sent = {"Host": site.host, "Content-Encoding": "gzip"}
+    async with site.http.post(f"{site.url}/-/sign-in", headers=sent, data=body) as answer:
+        assert answer.status == 400
+
+
+async def test_a_tenant_with_very_many_actions_is_refused_more(
+    site: Site, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = asyncio.Semaphore(0)
+
+    async def run(*_: object) -> actions.Outcome:
+        await running.acquire()
+        return actions.Outcome(0, "")
+
+    monkeypatch.setattr(actions, "run", run)
+    monkeypatch.setattr(request_limits, "MOST_WAITING", 0)
+    await stored(admin, hostile.job())
+    cookie = await site.signed_in()
+    secret = {"secret": _secret(await (await site.get("/", cookie)).text())}
+    path = "/jobs/default/words/do/suspend"
+    waiting = [asyncio.ensure_future(site.post(path, cookie, secret)) for _ in range(server.ACTIONS_AT_ONCE + 1)]
+    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    assert [one.result().status for one in done] == [429]
+    for _ in range(server.ACTIONS_AT_ONCE):
+        running.release()
+    assert sorted([(await one).status for one in waiting]) == [200, 200, 429]
 
 
 async def test_an_action_shows_its_command_then_runs_it_with_the_rights_of_the_viewer(

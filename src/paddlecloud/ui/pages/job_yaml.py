@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import PADDLEJOBS, Object
-from paddlecloud.kube.yamlio import dump
 from paddlecloud.ui.asked import Asked, DashboardPage, found
+from paddlecloud.ui.yaml_text import yaml_text
 
 
 class JobYamlView(NamedTuple):
@@ -21,7 +21,7 @@ class JobYamlView(NamedTuple):
 
 async def load(asked: Asked) -> JobYamlView:
     job = found(await asked.reader.get(PADDLEJOBS, asked.params["namespace"], asked.params["name"]))
-    return JobYamlView(job, dump(job))
+    return JobYamlView(job, await yaml_text(job))
 
 
 PAGE = DashboardPage("job_yaml", "/jobs/{namespace}/{name}/yaml", load)

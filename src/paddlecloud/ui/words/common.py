@@ -43,6 +43,11 @@ WORDS: dict[str, tuple[str, str]] = {
         "This address was used already, or is too old. `pdc dashboard` prints a new one.",
         "该地址已被使用或已过期。`pdc dashboard` 会打印新的地址。",
     ),
+    "sign-in.confirm": (
+        "Another page has led you here. Go on only if you trust who gave you the address.",
+        "你是从其他页面跳转而来的。仅当你信任该地址的来源时才继续。",
+    ),
+    "sign-in.as": ("Sign in as {user}", "以 {user} 的身份登录"),
     "sign-in.refused": ("The cluster does not accept this token.", "集群不接受这个 token。"),
     "sign-in.expired": (
         "The cluster does not accept your token any more. `pdc dashboard` prints a new address.",
@@ -60,6 +65,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "problem.missing": ("{kind} cannot be shown: {why}", "无法显示 {kind}：{why}"),
     "problem.refused": ("The Kubernetes API refuses this.", "Kubernetes API 拒绝了该请求。"),
     "problem.streams": ("Too many pages of yours are open.", "打开的页面过多。"),
+    "problem.busy": ("Too many of your actions have not ended yet.", "你还有过多的操作尚未结束。"),
     "problem.form": ("This form is not of this session. Load the page again.", "表单不属于当前会话，请重新加载页面。"),
     # tables
     "name": ("Name", "名称"),
