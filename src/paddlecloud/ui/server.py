@@ -78,7 +78,7 @@ class DashboardServer:
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
         self._bodies = forms.Bodies()
         self._actions = CallerLimits(ACTIONS_AT_ONCE)
-        self._streams: Counter[str] = Counter()
+        self.streams: Counter[str] = Counter()
         """Open streams of events of each tenant."""
         self._runner: web.AppRunner | None = None
         self._warming: asyncio.Task[None] | None = None
@@ -240,9 +240,9 @@ class DashboardServer:
     async def _stream(self, request: web.Request, session: ViewerSession, events: live.Events) -> web.StreamResponse:
         """Server-sent events until the viewer goes; what fails is the last event."""
         tenant = session.identity.tenant
-        if self._streams[tenant] >= MOST_STREAMS:
+        if self.streams[tenant] >= MOST_STREAMS:
             raise Refused(429, "problem.streams")
-        self._streams[tenant] += 1
+        self.streams[tenant] += 1
         answer = web.StreamResponse(headers={**HEADERS, "Content-Type": "text/event-stream"})
         try:
             await answer.prepare(request)
@@ -250,7 +250,7 @@ class DashboardServer:
         except ConnectionError:
             pass  # the viewer has gone
         finally:
-            self._streams -= Counter((tenant,))  # without those that have none
+            self.streams -= Counter((tenant,))  # without those that have none
             await events.aclose()
         return answer
 

@@ -331,9 +331,7 @@ async def test_a_stream_ends_with_its_page(site: Site) -> None:
         stream = await site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent)
         await _event(stream)
         stream.close()
-    session = site.dashboard.server.sessions.find(cookie)
-    assert session is not None
-    await eventually(lambda: session.streams, 0)
+    await eventually(lambda: site.dashboard.server.streams.total(), 0)
     async with site.http.get(f"{site.url}/-/live?path=/jobs", headers=sent) as stream:
         assert "live_list" in await _event(stream)
 
