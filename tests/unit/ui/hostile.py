@@ -8,7 +8,7 @@ from typing import Any
 from paddlecloud.kube.resource import Object
 
 NOW = 1_790_000_000.0
-ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(2)>{{7*7}}javascript:alert(3)&lt;"""
+ATTACK = """"'><script>alert(1)</script><img src=x onerror=alert(2)>{{70007*70001}}javascript:alert(3)&lt;"""
 """Ends attributes of both quotes and elements, is a template, an address and an entity that must stay one."""
 
 
