@@ -37,7 +37,8 @@ pytestmark = [
 
 Run = Callable[..., Completed]
 COMPONENT = pods_of("modelhub")
-SHARED = "/var/lib/paddlecloud/models"
+SHARED = "/var/cache/paddlecloud/models"
+"""Nodes of the fixture share the disk of one machine; below /var/cache each has its own."""
 
 
 @pytest.fixture
