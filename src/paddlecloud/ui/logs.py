@@ -24,6 +24,8 @@ TAIL = 200
 """Lines of each rank that are there before the page was opened."""
 MOST_RANKS = 16
 BUNDLE, BUNDLE_SECONDS = 500, 0.1
+MOST_CHARACTERS = 4096
+"""Of a line: nobody reads more on a page, and bundles that nobody takes are kept in memory."""
 
 
 class Wanted(NamedTuple):
@@ -41,6 +43,12 @@ class Wanted(NamedTuple):
 def choose(members: Sequence[Member], tags: frozenset[str]) -> list[Member]:
     shown = sorted({one.tag for one in members}, key=[one.tag for one in members].index)[:MOST_RANKS]
     return [one for one in members if one.tag in (tags or shown)]
+
+
+def shortened(text: str) -> str:
+    """The beginning of a line, and how much was left out."""
+    more = len(text) - MOST_CHARACTERS
+    return text if more <= 0 else f"{text[:MOST_CHARACTERS]}… (+{more:,})"
 
 
 async def events(client: Client, wanted: Wanted) -> live.Events:
@@ -63,7 +71,7 @@ async def events(client: Client, wanted: Wanted) -> live.Events:
                         break
                     if isinstance(item, Line):
                         due = due if bundle else loop.time() + BUNDLE_SECONDS
-                        bundle.append({"rank": item.member.tag, "time": item.time, "text": item.text})
+                        bundle.append({"rank": item.member.tag, "time": item.time, "text": shortened(item.text)})
                 if bundle and (len(bundle) >= BUNDLE or loop.time() >= due):
                     yield live.event("lines", bundle)
                     bundle = []

@@ -1,4 +1,4 @@
-"""Objects as YAML on a page, large ones in little time."""
+"""Objects as YAML and lines of logs on a page: large ones cost little time and memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.kube.yamlio import load_all
+from paddlecloud.ui.logs import MOST_CHARACTERS, shortened
 from paddlecloud.ui.yaml_text import yaml_text
 
 
@@ -27,3 +28,10 @@ async def test_a_large_object_holds_up_nobody() -> None:
     began = time.process_time()
     await yaml_text(obj)
     assert time.process_time() - began < 0.5
+
+
+def test_of_a_very_long_line_of_a_log_the_beginning_is_kept() -> None:
+    assert shortened("short") == "short"
+    kept = shortened("x" * 3_000_000)
+    assert kept.startswith("x" * MOST_CHARACTERS)
+    assert len(kept) < MOST_CHARACTERS + 20

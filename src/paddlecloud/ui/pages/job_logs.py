@@ -10,7 +10,7 @@ from paddlecloud.sdk.logs import LogOptions, merged
 from paddlecloud.sdk.members import Member, in_order, lives_of, member
 from paddlecloud.ui.asked import Asked, DashboardPage, found
 from paddlecloud.ui.feed import JOB
-from paddlecloud.ui.logs import MOST_RANKS, choose
+from paddlecloud.ui.logs import MOST_RANKS, choose, shortened
 
 LINES = 100
 """Of each rank, for a browser without scripts."""
@@ -58,7 +58,7 @@ async def _read(asked: Asked, job: Object, tags: list[str]) -> list[Pane]:
     lives: list[Member] = choose([one for one in await lives_of(client, job) if one.started()], frozenset(tags))
     lines: dict[str, list[str]] = {one.tag: [] for one in lives}
     async for line in merged(client, lives, LogOptions(tail=LINES)):
-        lines[line.member.tag].append(line.text)
+        lines[line.member.tag].append(shortened(line.text))
     return [Pane(tag, text) for tag, text in lines.items()]
 
 
