@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from paddlecloud.ui import templates
 
@@ -14,7 +15,8 @@ T = TypeVar("T")
 Order = Callable[[T], Any]
 
 
-class Listed(NamedTuple, Generic[T]):
+@dataclass(frozen=True, slots=True)
+class Listed(Generic[T]):
     rows: Sequence[T]
     total: int
     """Rows that match, on all pages."""
