@@ -32,6 +32,8 @@ except ImportError as error:
     sys.stderr.write("kfp cannot be imported by %s: %s" % (sys.executable, error))
     sys.exit(43)
 warnings.simplefilter("ignore")
+# A file that is changed within a second, to one of the same length, would be taken from __pycache__.
+sys.dont_write_bytecode = True
 sys.path[0:1] = [os.path.dirname(os.path.abspath(path))]
 spec = importlib.util.spec_from_file_location("pipeline_file", path)
 module = importlib.util.module_from_spec(spec)
@@ -69,8 +71,7 @@ def compile_file(
     env = os.environ if environ is None else environ
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "pipeline.yaml"
-        # -B: a file that is changed within a second, to one of the same length, is not taken from __pycache__.
-        command = [python or interpreter(env), "-B", "-c", _PROGRAM, str(path), function, str(target)]
+        command = [python or interpreter(env), "-c", _PROGRAM, str(path), function, str(target)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=dict(env))
         except subprocess.TimeoutExpired:
