@@ -14,7 +14,7 @@ from typing import Any
 
 from paddlecloud.api.argo_nodes import packed
 from paddlecloud.pipelines import ir
-from paddlecloud.pipelines.api import filters, identifiers, paging, routing, server
+from paddlecloud.pipelines.api import filters, handlers, identifiers, paging, routing, server, v1beta1, v2beta1
 from paddlecloud.pipelines.runs import package, retry, schedule, states, submission
 from paddlecloud.pipelines.runs.nodes import nodes_of
 from unit.budgets.inputs import JSON, Row, times
@@ -123,6 +123,27 @@ def names_of(size: int) -> tuple[str, str]:
     return "".join(name), "".join("x" if at % 3 == 0 else each for at, each in enumerate(name))
 
 
+def run_of(size: int) -> dict[str, Any]:
+    """The body of a run, in the words of both versions, whose reference comes last of very many."""
+    count = size // 64
+    named = [{"name": f"p{at}", "value": "1"} for at in range(count)]
+    references = [{"key": {"type": "JOB", "id": str(at)}} for at in range(count)]
+    return {
+        "name": "r",
+        "pipeline_spec": {"parameters": named},
+        "resource_references": [*references, {"key": {"type": "NAMESPACE", "id": "n"}}],
+        "runtime_config": {"parameters": {each["name"]: "1" for each in named}},
+    }
+
+
+def read_run(body: dict[str, Any]) -> None:
+    for words in (v1beta1, v2beta1):
+        words.namespace_in_body(body)
+        words.experiment_in_body(body)
+        with contextlib.suppress(handlers.RequestRefused):
+            words.run_in_body(body)
+
+
 def wrong_name(names: tuple[str, str]) -> None:
     known, given = names
     with contextlib.suppress(package.PackageError):
@@ -139,6 +160,7 @@ def pipelines() -> Iterator[Row]:
         yield Row("pipelines: packages", f"kfp 2 of {name}", cache(make), translate, 1 << 18)
     yield Row("pipelines: packages", "members of a zip", cache(zip_of), package.read, 1 << 16)
     yield Row("pipelines: runs", "parameters", cache(workflow_of), submit, 1 << 19)
+    yield Row("pipelines: runs", "references", cache(run_of), read_run, 1 << 19)
     yield Row("pipelines: runs", "a wrong name", cache(names_of), wrong_name, 1 << 13)
     yield Row("pipelines: runs", "steps to retry", cache(workflow_of), retry.retried, 1 << 18)
     yield Row("pipelines: runs", "steps that failed", cache(workflow_of), states.failure, 1 << 18)
