@@ -69,7 +69,7 @@ async def test_it_lists_then_follows() -> None:
     server, clock = MiniServer(), FakeClock()
     server.put(NS, "a")
     async with informing(server, clock) as (informer, listener):
-        await asyncio.wait_for(informer.wait_synced(), 1)
+        await asyncio.wait_for(informer.wait_synced(), PATIENCE)
         assert set(listener.believed) == {"a"}
         server.put(NS, "b")
         server.drop(NS, "a")

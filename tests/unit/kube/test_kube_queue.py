@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import PATIENCE
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.kube.queue import DelayingQueue, RateLimitingQueue, ShutDown, WorkQueue
 
@@ -73,7 +74,7 @@ async def test_a_cancelled_worker_passes_its_turn_on() -> None:
     queue.add("a")  # wakes the first, which is cancelled before it can run
     first.cancel()
     await asyncio.gather(first, return_exceptions=True)
-    assert await asyncio.wait_for(second, 1) == "a"
+    assert await asyncio.wait_for(second, PATIENCE) == "a"
 
 
 async def test_shutting_down_hands_out_what_waits_then_sends_workers_home() -> None:
@@ -109,7 +110,7 @@ async def test_discarding_ends_a_drain_that_waits_for_keys_nobody_takes() -> Non
     await asyncio.sleep(0)
     assert not drained.done()
     queue.shut_down(discard=True)
-    await asyncio.wait_for(drained, 1)
+    await asyncio.wait_for(drained, PATIENCE)
 
 
 async def test_drain_waits_for_what_is_processed_and_what_waits() -> None:
@@ -124,7 +125,7 @@ async def test_drain_waits_for_what_is_processed_and_what_waits() -> None:
     assert not drained.done()
     assert await queue.get() == "b"
     queue.done("b")
-    await asyncio.wait_for(drained, 1)
+    await asyncio.wait_for(drained, PATIENCE)
 
 
 async def test_a_delayed_key_comes_when_due_and_the_earlier_of_two_delays_counts() -> None:
