@@ -270,3 +270,34 @@ async def test_a_sample_set_says_how_far_it_is_filled_and_who_uses_it(
     await tab.sees(f"{tmp_path}/photos", "#live_filling")
     await tab.sees("photos-runtime-0", "#live_placement")
     await tab.sees("No job has reported", "#live_reads")
+
+
+async def test_a_version_is_promoted_and_rolled_back_from_the_page_of_its_model(
+    tab: Tab, server: Target, namespace: str, tmp_path: Path
+) -> None:
+    for content in ("one", "two"):
+        (tmp_path / "net.onnx").write_text(content)
+        pdc(
+            "model", "push", "ocr", str(tmp_path / "net.onnx"), "--origin", "job=train", "-n", namespace, env=server.env
+        )
+    pdc("model", "promote", "ocr:1", "-n", namespace, env=server.env)
+    await go(tab, f"/models?namespace={namespace}")
+    await tab.sees("production → 1", "#live_list")
+    await tab.click("#live_list tbody th a")
+    await tab.sees("ocr", "h1")
+    await tab.click("#live_versions tbody tr:first-child td:last-child a")
+    await tab.sees("--to=production")
+    await tab.click("input[name=reason]")
+    await tab.press(*"better")
+    await tab.press("Enter")
+    await tab.sees(f"pdc model promote ocr:2 --to=production --reason=better -n {namespace}")
+    await tab.click("main form[method=post] button")
+    await tab.sees("Done")
+    await tab.click("main a[href*='/do/rollback']")
+    await tab.sees(f"pdc model rollback ocr@production -n {namespace}")
+    await go(tab, f"/models/{namespace}/ocr")
+    await tab.sees("better", "#live_aliases")
+    pdc("model", "rollback", "ocr@production", "-n", namespace, env=server.env)
+    await tab.sees("rolled back", "#live_history")  # without a reload
+    await tab.click("#live_aliases tbody tr:first-child td a")
+    await tab.sees("train", "#live_lineage")

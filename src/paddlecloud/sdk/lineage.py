@@ -125,6 +125,15 @@ def trace(world: TracedObjects, kind: str, name: str) -> Lineage:
     return Lineage(_set(world, name, {}), [], _use_of_set(world, name))
 
 
+def serving(world: TracedObjects) -> dict[str, list[LineageNode]]:
+    """Version → the services that serve it."""
+    found: dict[str, list[LineageNode]] = {}
+    for service in world.services:
+        for version in _served(world, service):
+            found.setdefault(version, []).append(_service(service, version))
+    return found
+
+
 # Each node, and what is above and below it
 
 

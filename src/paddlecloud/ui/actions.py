@@ -17,99 +17,57 @@ from typing import NamedTuple
 
 import msgspec
 
-from paddlecloud.cli.objects import canary
 from paddlecloud.kube.config import Config
-from paddlecloud.kube.resource import PADDLEJOBS, PADDLESERVICES, SAMPLESETS, Object, Resource
-from paddlecloud.kube.yamlio import dump
-from paddlecloud.sdk.outcome import ending, service_failure
+from paddlecloud.kube.resource import Object
 from paddlecloud.ui.sessions import Identity
 
 SECONDS = 60.0
 MOST_OUTPUT = 64 * 1024
+LONGEST_VALUE = 4096
+"""Characters of a field."""
+
+
+Values = Mapping[str, str]
+"""Field → what the viewer chose."""
+
+
+class Field(NamedTuple):
+    """Something that the viewer chooses before the command is shown."""
+
+    name: str
+    default: str = ""
+    choices: tuple[str, ...] = ()
+    """Suggestions; another value may be typed in."""
+    required: bool = False
+    label: str = ""
+    """Of a field that the words of pages do not know, such as a parameter of a pipeline."""
+
+
+def no_fields(_: Object) -> tuple[Field, ...]:
+    return ()
 
 
 class Action(NamedTuple):
     """`offered` decides by the object whether it makes sense now; the command itself decides."""
 
     name: str
-    words: Callable[[Object], Sequence[str]]
-    """Of the command, without `pdc` and the namespace."""
+    words: Callable[[Object, Values], Sequence[str]]
+    """Of the command, without `pdc` and the namespace. What a viewer typed in stands behind `--flag=`, or in a word
+    that begins with a name of the object: nothing of it becomes a flag."""
     offered: Callable[[Object], bool]
-    change: Callable[[Object], str] = lambda _: ""
+    change: Callable[[Object, Values], str] = lambda _obj, _values: ""
     """What of the object it changes, as YAML; empty where the command decides."""
     destroys: bool = False
     undo: str = ""
-    """The action that takes it back."""
+    """The action that takes it back, with the values of the fields that both have."""
+    fields: Callable[[Object], tuple[Field, ...]] = no_fields
 
+    def values(self, obj: Object, given: Values) -> dict[str, str]:
+        """Of its fields, and of nothing else."""
+        return {one.name: given.get(one.name, one.default).strip()[:LONGEST_VALUE] for one in self.fields(obj)}
 
-SHORT = {"paddleservice": "pds"}
-"""Of kinds whose long name means another group's, too."""
-
-
-def _subject(obj: Object) -> str:
-    kind = str(obj["kind"]).lower()
-    return f"{SHORT.get(kind, kind)}/{obj['metadata']['name']}"
-
-
-def _suspended(obj: Object) -> bool:
-    return bool((obj.get("spec") or {}).get("suspend"))
-
-
-def _canary(service: Object) -> Object:
-    return (service.get("spec") or {}).get("canary") or {}
-
-
-_DELETE = Action("delete", lambda obj: ["delete", _subject(obj)], lambda _: True, destroys=True)
-
-ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
-    "jobs": (
-        PADDLEJOBS,
-        (
-            Action(
-                "suspend",
-                lambda obj: ["suspend", _subject(obj)],
-                lambda obj: ending(obj) is None and not _suspended(obj),
-                change=lambda _: "spec:\n  suspend: true",
-                undo="resume",
-            ),
-            Action(
-                "resume",
-                lambda obj: ["resume", _subject(obj)],
-                lambda obj: ending(obj) is None and _suspended(obj),
-                change=lambda _: "spec:\n  suspend: false",
-                undo="suspend",
-            ),
-            Action("retry", lambda obj: ["retry", _subject(obj)], lambda obj: ending(obj) is not None),
-            _DELETE,
-        ),
-    ),
-    "samplesets": (SAMPLESETS, (_DELETE,)),
-    "services": (
-        PADDLESERVICES,
-        (
-            Action(
-                "promote",
-                lambda service: ["promote", str(service["metadata"]["name"])],
-                lambda service: bool(_canary(service)),
-                change=lambda service: dump({"spec": canary.promotion(service, _canary(service))}),
-                undo="rollback",
-            ),
-            Action(
-                "rollback",
-                lambda service: ["rollback", str(service["metadata"]["name"])],
-                lambda service: bool(_canary(service)) or int(service["metadata"].get("generation") or 0) > 1,
-                change=lambda service: dump({"spec": canary.WITHDRAWAL}) if _canary(service) else "",
-            ),
-            Action(
-                "retry",
-                lambda service: ["retry", _subject(service)],
-                lambda service: service_failure(service, "Ready") is not None,
-            ),
-            _DELETE,
-        ),
-    ),
-}
-"""First segment of the page's path → the kind of its objects, and what can be done to them."""
+    def is_complete(self, obj: Object, values: Values) -> bool:
+        return all(values[one.name] for one in self.fields(obj) if one.required)
 
 
 class Outcome(NamedTuple):
@@ -119,16 +77,6 @@ class Outcome(NamedTuple):
     @property
     def ok(self) -> bool:
         return self.code == 0
-
-
-def offered(section: str, obj: Object) -> list[Action]:
-    return [action for action in ACTIONS[section][1] if action.offered(obj)]
-
-
-def find(section: str, name: str) -> tuple[Resource, Action] | None:
-    resource, actions = ACTIONS.get(section, (None, ()))
-    action = next((action for action in actions if action.name == name), None)
-    return (resource, action) if resource is not None and action is not None else None
 
 
 def command(words: Sequence[str], namespace: str | None) -> str:

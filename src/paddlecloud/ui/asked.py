@@ -32,6 +32,14 @@ class Asked(NamedTuple):
         return self.query.get("namespace", "")
 
 
+LISTED_IN = {"modelversions": "models"}
+"""Sections without a list of their own → the one that leads to them."""
+
+
+def home_of(section: str) -> str:
+    return LISTED_IN.get(section, section)
+
+
 class DashboardPage(NamedTuple):
     """`load` reads what the template shows, and returns it as a value that the template calls `page`."""
 
@@ -54,6 +62,11 @@ class DashboardPage(NamedTuple):
     def section(self) -> str:
         """The first segment of its path: pages of one section are one entry of the navigation."""
         return self.path.split("/")[1]
+
+    @property
+    def home(self) -> str:
+        """The section of the list that leads to it."""
+        return home_of(self.section)
 
     def match(self, path: str) -> dict[str, str] | None:
         """The parameters of a path that is of this page."""

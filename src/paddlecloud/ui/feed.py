@@ -12,13 +12,23 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from paddlecloud.api.names import JOB_LABEL, SAMPLESET_LABEL, SERVICE, SERVICE_LABEL
+from paddlecloud.api.names import JOB_LABEL, MODEL_LABEL, SAMPLESET_LABEL, SERVICE, SERVICE_LABEL
 from paddlecloud.kube import access
 from paddlecloud.kube.cache import Indexer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
 from paddlecloud.kube.informer import Informer, drop_managed_fields
-from paddlecloud.kube.resource import EVENTS, KNATIVE_REVISIONS, PADDLEJOBS, PODS, Key, Object, Resource, key_of
+from paddlecloud.kube.resource import (
+    EVENTS,
+    KNATIVE_REVISIONS,
+    MODELVERSIONS,
+    PADDLEJOBS,
+    PODS,
+    Key,
+    Object,
+    Resource,
+    key_of,
+)
 from paddlecloud.modelhub.origin import claims_of
 
 SYNC_SECONDS = 5.0
@@ -89,7 +99,7 @@ def _by_subject(event: Object) -> Iterable[str]:
 
 
 JOB, NODE, SUBJECT = "job", "node", "subject"
-SERVICE_OF, SAMPLE_SET = "service", "sampleset"
+SERVICE_OF, SAMPLE_SET, MODEL_OF = "service", "sampleset", "model"
 INDEXES: dict[str, dict[str, Indexer]] = {
     PODS.full_name: {
         JOB: _by_label(JOB_LABEL),
@@ -99,6 +109,7 @@ INDEXES: dict[str, dict[str, Indexer]] = {
     },
     PADDLEJOBS.full_name: {SAMPLE_SET: _by_claim},
     KNATIVE_REVISIONS.full_name: {SERVICE_OF: _by_label(SERVICE)},
+    MODELVERSIONS.full_name: {MODEL_OF: _by_label(MODEL_LABEL)},
     EVENTS.full_name: {SUBJECT: _by_subject},
 }
 TRANSFORMS: dict[str, Callable[[Object], Object]] = {PODS.full_name: slim_pod}

@@ -50,8 +50,8 @@ class Frame(NamedTuple):
     """Path and query of the page."""
     session: ViewerSession | None
     pages: tuple[DashboardPage, ...]
-    current: str = ""
-    """Name of the page, or of the one in the navigation that it belongs to."""
+    current: str | None = None
+    """The section of the navigation that the page belongs to; that of the overview is empty."""
     namespace: str = ""
 
     def values(self) -> dict[str, Any]:

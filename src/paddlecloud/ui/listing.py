@@ -42,9 +42,15 @@ class Listed(Generic[T]):
 
 
 def listed(
-    rows: Iterable[T], query: Mapping[str, str], orders: Mapping[str, Order[T]], *, default: str, section: str
+    rows: Iterable[T],
+    query: Mapping[str, str],
+    orders: Mapping[str, Order[T]],
+    *,
+    default: str,
+    section: str | tuple[str, ...],
 ) -> Listed[T]:
-    """`default` is the order where none is asked for: a name of `orders`, with `-` before it the other way round."""
+    """`section` is the path of the page. `default` is the order where none is asked for: a name of `orders`, with `-`
+    before it the other way round."""
     asked = query.get("sort", "")
     chosen = asked if asked.lstrip("-") in orders else default
     name, descending = chosen.lstrip("-"), chosen.startswith("-")
@@ -54,7 +60,8 @@ def listed(
     number = max(1, min(pages, int(page) if page.isdecimal() and len(page) < 9 else 1))
 
     def address(**others: object) -> str:
-        return templates.path(section, **{**query, **others})
+        segments = (section,) if isinstance(section, str) else section
+        return templates.path(*segments, **{**query, **others})
 
     shown = ordered[(number - 1) * ROWS : number * ROWS]
     return Listed(shown, len(ordered), number, pages, name, descending, address)

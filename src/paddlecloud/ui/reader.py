@@ -65,6 +65,10 @@ class Reader:
         """Whether the viewer may list a kind in all namespaces."""
         return await self._rights.may("list", resource)
 
+    async def sees(self, resource: Resource, namespace: str) -> bool:
+        """Whether the viewer may list a kind in a namespace."""
+        return await self._rights.sees(resource, namespace)
+
     async def may(self, verb: str, resource: Resource, namespace: str = "", name: str = "") -> bool:
         return await self._rights.may(verb, resource, namespace, name)
 

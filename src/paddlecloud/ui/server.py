@@ -13,7 +13,6 @@ import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 from weakref import WeakKeyDictionary
 
@@ -24,9 +23,9 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Unauthorized
 from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS
 from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
-from paddlecloud.kube.server.request_limits import CallerLimitReached, CallerLimits
-from paddlecloud.ui import actions, forms, live, logs, templates
-from paddlecloud.ui.asked import Asked, DashboardPage, found
+from paddlecloud.ui import forms, live, logs, templates
+from paddlecloud.ui.action_pages import ActionPages
+from paddlecloud.ui.asked import Asked, DashboardPage
 from paddlecloud.ui.feed import Feed
 from paddlecloud.ui.frame import (
     HEADERS,
@@ -57,8 +56,6 @@ log = logging.getLogger(__name__)
 COOKIE = "pdc-session"
 MOST_STREAMS = 64
 """Of one tenant at the same time, in all of its sessions."""
-ACTIONS_AT_ONCE = 2
-"""Of one tenant: each is a process. Its others wait."""
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -77,7 +74,7 @@ class DashboardServer:
         self.sessions = Sessions(self._clock)
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
         self._bodies = forms.Bodies()
-        self._actions = CallerLimits(ACTIONS_AT_ONCE)
+        self._actions = ActionPages(self)
         self.streams: Counter[str] = Counter()
         """Open streams of events of each tenant."""
         self._runner: web.AppRunner | None = None
@@ -95,8 +92,8 @@ class DashboardServer:
             web.post("/-/preferences", self._preferences),
             web.get("/-/live", self._live),
             web.get("/-/logs", self._logs),
-            web.get("/{section}/{namespace}/{name}/do/{action}", self._ask),
-            web.post("/{section}/{namespace}/{name}/do/{action}", self._act),
+            web.get("/{section}/{namespace}/{name}/do/{action}", self._actions.ask),
+            web.post("/{section}/{namespace}/{name}/do/{action}", self._actions.act),
             web.get("/{path:.*}", self._page),
         ])  # fmt: skip
         templates.compile_all()
@@ -152,31 +149,32 @@ class DashboardServer:
             error, session = Refused(401, "sign-in.expired"), None
         if not is_foreseen(error):
             log.error("%s %s failed", request.method, request.path, exc_info=error)
-        return problem(self._frame(request, session), error)
+        return problem(self.frame(request, session), error)
 
     def _found(self, request: web.Request) -> ViewerSession | None:
         return self.sessions.find(request.cookies.get(COOKIE, ""))
 
-    def _session(self, request: web.Request) -> ViewerSession:
+    def session(self, request: web.Request) -> ViewerSession:
         found = self._found(request)
         if found is None:
             raise Refused(401, "sign-in.how")
         return found
 
-    def _frame(self, request: web.Request, session: ViewerSession | None, page: DashboardPage | None = None) -> Frame:
+    def frame(self, request: web.Request, session: ViewerSession | None, current: str | None = None) -> Frame:
+        """`current` is the section of the navigation that the page belongs to."""
         return Frame(
             language_of(request),
             theme_of(request),
             request.path_qs,
             session,
             PAGES,
-            page.section if page else "",
+            current,
             request.query.get("namespace", ""),
         )
 
-    async def _form(self, request: web.Request) -> tuple[ViewerSession, Mapping[str, str]]:
+    async def form(self, request: web.Request) -> tuple[ViewerSession, Mapping[str, str]]:
         """Of a signed-in viewer, from a page of this session."""
-        session = self._session(request)
+        session = self.session(request)
         form = await self._fields(request)
         if not session.knows(form.get("secret", "")):
             raise Refused(403, "problem.form")
@@ -195,11 +193,11 @@ class DashboardServer:
             return self._redeem(request)
         if self._found(request) is None and request.headers.get("Sec-Fetch-Site") == "cross-site":
             return hop(request.path_qs)
-        session = self._session(request)
+        session = self.session(request)
         page, params = page_of(request.path)
         asked = self._asked(session, params, request.query, language_of(request), quick="full" not in request.query)
         value = await page.load(asked)
-        frame = self._frame(request, session, page)
+        frame = self.frame(request, session, page.home)
         return rendered(page.template, frame, {"page": value, "problems": asked.reader.problems})
 
     def _asked(
@@ -213,11 +211,11 @@ class DashboardServer:
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         """The parts of the page at `path` that change."""
-        session = self._session(request)
+        session = self.session(request)
         address = urlsplit(request.query.get("path", ""))
         page, params = page_of(address.path)
         query = dict(parse_qsl(address.query))
-        language, frame = language_of(request), self._frame(request, session, page)
+        language, frame = language_of(request), self.frame(request, session, page.home)
 
         async def draw() -> live.Drawn:
             if self._found(request) is not session:
@@ -233,7 +231,7 @@ class DashboardServer:
         return await self._stream(request, session, events())
 
     async def _logs(self, request: web.Request) -> web.StreamResponse:
-        session = self._session(request)
+        session = self.session(request)
         wanted = logs.Wanted.of(request.query)
         return await self._stream(request, session, logs.events(session.identity.client, wanted))
 
@@ -266,52 +264,8 @@ class DashboardServer:
         except Exception as error:
             if not is_foreseen(error):
                 log.error("%s failed", request.path, exc_info=error)
-            page = problem(self._frame(request, session), error)
+            page = problem(self.frame(request, session), error)
             await answer.write(live.event("failed", {"status": page.status}))
-
-    # Actions
-
-    async def _ask(self, request: web.Request) -> web.StreamResponse:
-        """The page that shows a command before it runs."""
-        session = self._session(request)
-        return await self._show_action(request, session, None)
-
-    async def _act(self, request: web.Request) -> web.StreamResponse:
-        session, _ = await self._form(request)
-        obj, action = await self._action(request, session)
-        try:
-            async with self._actions.slot(session.identity.tenant):
-                done = await actions.run(session.identity, action.words(obj), obj["metadata"].get("namespace"))
-        except CallerLimitReached as error:
-            raise Refused(429, "problem.busy") from error
-        log.info("%s: %s", session.identity.user, actions.command(action.words(obj), obj["metadata"].get("namespace")))
-        return await self._show_action(request, session, done, obj)
-
-    async def _show_action(
-        self, request: web.Request, session: ViewerSession, done: actions.Outcome | None, before: Any = None
-    ) -> web.StreamResponse:
-        obj, action = (before, self._named(request)[1]) if before else await self._action(request, session)
-        values = {
-            "action": action,
-            "obj": obj,
-            "section": request.match_info["section"],
-            "command": actions.command(action.words(obj), obj["metadata"].get("namespace")),
-            "change": action.change(obj),
-            "done": done,
-        }
-        return rendered("action.html", self._frame(request, session), values, 200 if done is None or done.ok else 409)
-
-    def _named(self, request: web.Request) -> tuple[Any, actions.Action]:
-        which = actions.find(request.match_info["section"], request.match_info["action"])
-        if which is None:
-            raise Refused(404, "problem.no-page")
-        return which
-
-    async def _action(self, request: web.Request, session: ViewerSession) -> tuple[Any, actions.Action]:
-        resource, action = self._named(request)
-        reader = Reader(self.feed, session.rights)
-        names = request.match_info
-        return found(await reader.get(resource, names["namespace"], names["name"])), action
 
     # Signing in and out
 
@@ -321,7 +275,7 @@ class DashboardServer:
         code = request.query["code"]
         if is_of_another_site(request) and (whose := self.sessions.holder(code)) is not None:
             values = {"user": whose.user, "fields": list(request.query.items())}
-            return rendered("come_in.html", self._frame(request, None), values)
+            return rendered("come_in.html", self.frame(request, None), values)
         cookie = self.sessions.redeem(code)
         if cookie is None and self._found(request) is None:
             raise Refused(401, "sign-in.used")
@@ -353,7 +307,7 @@ class DashboardServer:
         return answer
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
-        await self._form(request)
+        await self.form(request)
         self.sessions.close(request.cookies.get(COOKIE, ""))
         answer = see_other("/")
         answer.del_cookie(COOKIE)

@@ -10,17 +10,13 @@ from paddlecloud.cli.objects import events as event_order
 from paddlecloud.cli.objects.events import planned_ends_of
 from paddlecloud.cli.render import events as event_rows
 from paddlecloud.kube.resource import EVENTS, Object
-from paddlecloud.ui import actions, verdicts
-from paddlecloud.ui.asked import Asked
+from paddlecloud.ui import action_table, actions, verdicts
+from paddlecloud.ui.asked import Asked, home_of
 from paddlecloud.ui.feed import SUBJECT, in_namespace
 
 MOST_EVENTS = 60
 ASKED_PODS = 50
 """Pods whose events are shown beside those of the object."""
-
-
-LISTED_IN = {"modelversions": "models"}
-"""Sections without a list of their own → the one that leads to them."""
 
 
 class Subject(NamedTuple):
@@ -36,7 +32,7 @@ class Subject(NamedTuple):
     @property
     def home(self) -> str:
         """The section of the list that it is in."""
-        return LISTED_IN.get(self.section, self.section)
+        return home_of(self.section)
 
     @property
     def meta(self) -> Any:
@@ -71,7 +67,7 @@ async def subject(
         explanation=explanation,
         complete=not asked.quick,
         events=event_rows.rows(happened[-MOST_EVENTS:], asked.now, planned_ends_of(pods))[::-1],
-        actions=actions.offered(section, obj),
+        actions=action_table.offered(section, obj),
         commands=[shlex.join(["pdc", *words, "-n", str(obj["metadata"]["namespace"])]) for words in commands],
     )
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import AsyncIterator
+from html import unescape
 from typing import NamedTuple
 
 import aiohttp
@@ -16,14 +17,15 @@ from harness import eventually
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
-from paddlecloud.kube.resource import PADDLEJOBS, SERVICEACCOUNTS, resource_of
+from paddlecloud.kube.resource import MODELS, PADDLEJOBS, SERVICEACCOUNTS, resource_of
 from paddlecloud.kube.server import request_limits
 from paddlecloud.local.control_plane import ControlPlane
-from paddlecloud.ui import actions, forms, server
+from paddlecloud.ui import action_pages, actions, forms, server
 from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
 from paddlecloud.ui.server import COOKIE, MOST_STREAMS
 from paddlecloud.ui.sessions import MOST
 from unit.ui import hostile
+from unit.ui.pages.objects import model, model_version
 from unit.ui.world import stored
 
 
@@ -218,10 +220,10 @@ async def test_a_tenant_with_very_many_actions_is_refused_more(
     cookie = await site.signed_in()
     secret = {"secret": _secret(await (await site.get("/", cookie)).text())}
     path = "/jobs/default/words/do/suspend"
-    waiting = [asyncio.ensure_future(site.post(path, cookie, secret)) for _ in range(server.ACTIONS_AT_ONCE + 1)]
+    waiting = [asyncio.ensure_future(site.post(path, cookie, secret)) for _ in range(action_pages.ACTIONS_AT_ONCE + 1)]
     done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=60)
     assert [one.result().status for one in done] == [429]
-    for _ in range(server.ACTIONS_AT_ONCE):
+    for _ in range(action_pages.ACTIONS_AT_ONCE):
         running.release()
     assert sorted([(await one).status for one in waiting]) == [200, 200, 429]
 
@@ -236,6 +238,22 @@ async def test_an_action_shows_its_command_then_runs_it_with_the_rights_of_the_v
     done = await site.post("/jobs/default/words/do/suspend", cookie, {"secret": _secret(page)})
     assert done.status == 200, await done.text()
     assert (await admin.get(PADDLEJOBS, "words", "default"))["spec"]["suspend"] is True
+
+
+async def test_what_a_viewer_chooses_is_part_of_the_command_that_is_shown_and_runs(site: Site, admin: Client) -> None:
+    await stored(admin, model(), model_version())
+    cookie = await site.signed_in()
+    page = await (await site.get("/models/default/words/do/promote?version=1&alias=beta&reason=-x --y", cookie)).text()
+    command = "pdc model promote words:1 --to=beta '--reason=-x --y' -n default"
+    assert command in unescape(page)
+    chosen = {"version": "1", "alias": "beta", "reason": "-x --y", "other": "--kubeconfig"}
+    done = await site.post("/models/default/words/do/promote", cookie, {"secret": _secret(page), **chosen})
+    answer = await done.text()
+    assert done.status == 200, answer
+    assert command in unescape(answer)
+    assert "/models/default/words/do/rollback?alias=beta" in answer
+    changed = (await admin.get(MODELS, "words", "default"))["spec"]
+    assert (changed["aliases"]["beta"], changed["moves"][-1]["reason"]) == ("1", "-x --y")
 
 
 async def test_a_viewer_without_the_right_is_refused_by_the_command(

@@ -43,6 +43,13 @@ class Viewer:
         frame = Frame(language, "", path, self.session, PAGES, page.section)
         return templates.page(page.template, language, {"frame": frame, "page": value, "problems": {}})
 
+    async def parts(self, path: str, language: str = "en") -> dict[str, str]:
+        """What an open page is sent."""
+        page, params = match(path)
+        value = await page.load(self.asked(params, {}, language))
+        frame = Frame(language, "", path, self.session, PAGES, page.section)
+        return templates.live_parts(page.template, language, {"frame": frame, "page": value, "problems": {}})
+
 
 def match(path: str) -> tuple[DashboardPage, dict[str, str]]:
     return next((page, params) for page in PAGES if (params := page.match(path)) is not None)

@@ -44,11 +44,11 @@ def _branch(last: bool) -> str:
 
 
 def _line(node: LineageNode, language: str) -> str:
-    facts = [visible(_cut(text)) for text in _facts(node, language) if text]
+    facts = [visible(_cut(text)) for text in facts_of(node, language)]
     return "  ".join([f"{node.kind}/{visible(node.name)}", " · ".join(facts)]).rstrip()
 
 
-def _facts(node: LineageNode, language: str) -> list[str]:
+def facts_of(node: LineageNode, language: str) -> list[str]:
     facts: dict[str, Any] = node.facts
     texts = [say(language, STATES[node.state])] if node.state in (GONE, REPLACED) else []
     texts.append(", ".join(facts.get("aliases") or ()))
@@ -72,7 +72,7 @@ def _facts(node: LineageNode, language: str) -> list[str]:
     if node.state == CHANGED:
         changed = ", ".join(f"{name} {value}" for name, value in facts["now"].items())
         texts.append(say(language, "trace-changed", now=changed))
-    return texts
+    return [text for text in texts if text]
 
 
 def _cut(text: str) -> str:

@@ -11,7 +11,7 @@ from paddlecloud.cli.render import events as event_rows
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
 from paddlecloud.sdk.members import Member, in_order, member
-from paddlecloud.ui import actions, verdicts
+from paddlecloud.ui import action_table, actions, verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage, found
 from paddlecloud.ui.feed import JOB
 from paddlecloud.ui.job_rows import JobRow, row_of
@@ -75,7 +75,7 @@ async def load(asked: Asked) -> JobView:
         ranks=[_rank(one, asked) for one in members[:MOST_RANKS]],
         more_ranks=max(0, len(members) - MOST_RANKS),
         events=event_rows.rows(happened[-MOST_EVENTS:], asked.now, planned_ends_of(pods))[::-1],
-        actions=actions.offered("jobs", job),
+        actions=action_table.offered("jobs", job),
         commands=commands(name, namespace),
     )
 

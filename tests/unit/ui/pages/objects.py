@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.kube.resource import PADDLESERVICES, SAMPLESETS, Object, Resource
+from paddlecloud.api.names import MODEL_LABEL
+from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES, SAMPLESETS, Object, Resource
 from unit.ui import hostile
 
 TIME = "2026-09-21T14:00:00Z"
@@ -22,7 +23,7 @@ def of(resource: Resource, name: str, spec: Any, status: Any = None, **labels: s
 
 def poisoned() -> list[Object]:
     """All of them are called `words`."""
-    return [service(), sample_set()]
+    return [service(), sample_set(), model(), model_version()]
 
 
 def service() -> Object:
@@ -51,3 +52,19 @@ def sample_set() -> Object:
         "reads": [{"job": "train", "epoch": 0, "hits": 3, "misses": 1, "stallSeconds": 0.5}],
     }  # fmt: skip
     return of(SAMPLESETS, "words", {"source": {"uri": "file:///data"}}, hostile.poisoned(status))
+
+
+def model() -> Object:
+    move = {"alias": "production", "to": "1", "by": f"u{hostile.ATTACK}", "at": TIME, "reason": f"why{hostile.ATTACK}"}
+    spec = {"description": f"reads{hostile.ATTACK}", "aliases": {"production": "1"}, "moves": [move]}
+    return of(MODELS, "words", spec)
+
+
+def model_version() -> Object:
+    origin = {"job": "words", "command": f"run {hostile.ATTACK}", "data": f"set{hostile.ATTACK}"}
+    spec = {
+        "model": "words", "version": "1", "digest": f"sha256:{'0' * 64}", "size": 10, "files": 1, "createdAt": TIME,
+        "description": f"first {hostile.ATTACK}", "metrics": {f"acc{hostile.ATTACK}": 0.9}, "origin": origin,
+        "createdBy": f"u{hostile.ATTACK}", "store": f"s3://{hostile.ATTACK}",
+    }  # fmt: skip
+    return of(MODELVERSIONS, "words.1", spec, **{MODEL_LABEL: "words"})

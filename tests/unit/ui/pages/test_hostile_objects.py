@@ -18,6 +18,7 @@ from unit.ui.world import Viewer, stored
 
 NAMES = {"namespace": "default", "name": "words"}
 """Of the job, and of the node."""
+NAMED = {"modelversion": {"name": "words.1"}}
 FAILURE = {
     "time": "2026-09-21T14:01:00Z", "pod": "words-worker-0", "node": "n", "failureClass": "UserError", "exitCode": 3,
     "message": "Traceback\nboom", "action": "Restart",
@@ -59,13 +60,20 @@ _COUNTS = {"ready": False, "restartCount": 1, "image": "i", "imageID": ""}
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_what_users_write_arrives_as_text(language: str, viewer: Viewer, poisoned: None) -> None:
     for page in PAGES:
-        html = await viewer.html(page.path.format(**NAMES), language=language)
+        path = page.path.format(**{**NAMES, **NAMED.get(page.name, {})})
+        html = await viewer.html(path, language=language)
         found = hostile.check(html)
+        for part in (await viewer.parts(path, language)).values():
+            hostile.check(part)
         if page.name in SHOW_REASONS:
             assert ATTACK in " ".join(found.text.split()), f"{page.name} shows the text, as text"
 
 
-SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service", "samplesets", "sampleset"}
+SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service", "samplesets", "sampleset"} | {
+    "models",
+    "model",
+    "modelversion",
+}
 
 
 async def test_a_search_is_shown_as_text(viewer: Viewer) -> None:

@@ -13,7 +13,9 @@ from paddlecloud.ui.templates import FOLDER
 
 SOURCES = [*(FOLDER / "templates").glob("*.html"), *FOLDER.glob("*.py"), *(FOLDER / "pages").glob("*.py")]
 USED = {key for file in SOURCES for key in re.findall(r"""["']([a-z][a-z.-]+)["']""", file.read_text())}
-FAMILIES = {found for file in SOURCES for found in re.findall(r"""t\(["']([a-z]+\.)["']\s*~""", file.read_text())}
+FAMILIES = {
+    found for file in SOURCES for found in re.findall(r"""t\(["']([a-z]+\.[a-z-]*)["']\s*~""", file.read_text())
+}
 """Keys of which a template writes the beginning."""
 
 

@@ -1,0 +1,48 @@
+"""Words of the pages of models and their versions."""
+
+from __future__ import annotations
+
+WORDS: dict[str, tuple[str, str]] = {
+    "models.empty": (
+        "No model is stored yet. A folder becomes the first version of one with:",
+        "还没有模型。用一条命令即可把文件夹存为模型的第一个版本：",
+    ),
+    "models.aliases": ("Aliases", "别名"),
+    "models.alias": ("Alias", "别名"),
+    "models.version": ("Version", "版本"),
+    "models.versions": ("Versions", "版本"),
+    "models.size": ("Size", "大小"),
+    "models.files": ("Files", "文件数"),
+    "models.pushed": ("Pushed", "推送时间"),
+    "models.by": ("By", "操作者"),
+    "models.since": ("Since", "始于"),
+    "models.no-aliases": ("No alias points to a version.", "没有别名指向任何版本。"),
+    "models.history": ("History of the aliases", "别名历史"),
+    "models.from": ("From", "原版本"),
+    "models.to": ("To", "新版本"),
+    "models.when": ("When", "时间"),
+    "models.went-back": ("rolled back", "回滚"),
+    "models.removed": ("removed", "已删除"),
+    "models.served-by": ("Served by", "提供服务者"),
+    "models.framework": ("Framework", "框架"),
+    "models.metrics": ("Measured", "评测指标"),
+    "models.digest": ("Digest", "摘要"),
+    "models.store": ("Store", "存储"),
+    "models.description": ("Description", "说明"),
+    "models.details": ("What it is", "基本信息"),
+    "models.origin": ("Where it came from", "来源"),
+    "models.use": ("What was made of it", "去向"),
+    "models.unrecorded": ("Where it came from was not recorded.", "来源没有记录。"),
+    "models.unused": ("Nothing was made of it, and no service serves it.", "没有衍生版本，也没有推理服务使用它。"),
+    "models.unread": (
+        "You may not list {kinds}: what is of these is shown as the version recorded it.",
+        "你无权列出 {kinds}：这些对象仅按版本的记录显示。",
+    ),
+    "models.state-gone": ("gone", "已不存在"),
+    "models.state-replaced": ("replaced", "已被同名对象替换"),
+    "models.state-changed": ("changed since", "此后有变化"),
+    "models.kind-model": ("version", "版本"),
+    "models.kind-pdj": ("job", "作业"),
+    "models.kind-sampleset": ("sample set", "样本集"),
+    "models.kind-pds": ("service", "推理服务"),
+}
