@@ -6,10 +6,13 @@ copy first. The cache does no I/O and no waiting; it decides which of two states
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Key, Object, controller_of, key_of
+
+log = logging.getLogger(__name__)
 
 Indexer = Callable[[Object], Iterable[str]]
 """The values an object is found under; none leaves it out of the index. Must be pure."""
@@ -77,7 +80,7 @@ class Cache:
         index: dict[str, dict[Key, None]] = {}
         self._indexes[name] = index
         for key, obj in self._objects.items():
-            for value in indexer(obj):
+            for value in _values(name, indexer, obj):
                 index.setdefault(value, {})[key] = None
 
     # Writing: for informers
@@ -140,8 +143,8 @@ class Cache:
         self._objects[key] = new
         for name, indexer in self._indexers.items():
             index = self._indexes[name]
-            before = {*indexer(old)} if old is not None else set()
-            after = {*indexer(new)}
+            before = _values(name, indexer, old) if old is not None else frozenset()
+            after = _values(name, indexer, new)
             for value in before - after:
                 _unlink(index, value, key)
             for value in after - before:
@@ -150,8 +153,18 @@ class Cache:
     def _drop(self, key: Key, old: Object) -> None:
         del self._objects[key]
         for name, indexer in self._indexers.items():
-            for value in {*indexer(old)}:
+            for value in _values(name, indexer, old):
                 _unlink(self._indexes[name], value, key)
+
+
+def _values(name: str, indexer: Indexer, obj: Object) -> frozenset[str]:
+    """None for an object that the indexer cannot read: fields without a schema hold what their author likes, and one
+    object must not cost the others their place in the cache."""
+    try:
+        return frozenset(indexer(obj))
+    except Exception as error:
+        log.warning("%s %s is left out of index %s: %r", obj.get("kind"), key_of(obj), name, error)
+        return frozenset()
 
 
 def version_of(obj: Object) -> int | None:

@@ -17,7 +17,7 @@ from paddlecloud.kube.cache import Cache, Change, Indexer
 from paddlecloud.kube.client import Client, ObjectList, WatchEvent
 from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Expired, Gone, NotFound
-from paddlecloud.kube.resource import Object, Resource
+from paddlecloud.kube.resource import Object, Resource, key_of
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +147,7 @@ class Informer:
             field_selector=self._field_selector,
             limit=PAGE,
         )
-        return ObjectList([self._transform(item) for item in listed.items], listed.resource_version)
+        return ObjectList([self._transformed(item) for item in listed.items], listed.resource_version)
 
     async def _replace(self, listed: ObjectList) -> None:
         if self.synced:
@@ -185,11 +185,19 @@ class Informer:
             self.cache.bookmark(version)
             self._advance(version)
             return
-        obj = self._transform(event.object)
+        obj = self._transformed(event.object)
         change = self.cache.remove(obj) if event.type == "DELETED" else self.cache.upsert(obj)
         self._advance(version)
         if change is not None:
             self._tell_all(change)
+
+    def _transformed(self, obj: Object) -> Object:
+        """As it is where `transform` cannot read it: one object must not keep the others from being seen."""
+        try:
+            return self._transform(obj)
+        except Exception as error:
+            log.warning("%s %s is kept as it is: %r", obj.get("kind"), key_of(obj), error)
+            return obj
 
     def _advance(self, version: str) -> None:
         """Resume from the newest version seen: a late event must not move the resume point back."""

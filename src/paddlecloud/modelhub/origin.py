@@ -38,8 +38,10 @@ ROLES = ("worker", "ps", "heter")
 
 _SECRET = re.compile(r"(?i)(token|secret|passw|credential|auth|api[-_]?key|access[-_]?key|private[-_]?key)")
 _GIVEN = re.compile(
-    r"(?i)(--?[a-z0-9_-]*(?:token|secret|passw|credential|auth|key)[a-z0-9_-]*(?:=|\s+))(\"[^\"]*\"|'[^']*'|\S+)"
+    r"(?i)(?<![a-z0-9_-])(?=[a-z0-9_]*-[a-z0-9_-]*(?:token|secret|passw|credential|auth|key))"
+    r"([a-z0-9_-]+(?:=|\s+))(\"[^\"]*\"|'[^']*'|\S+)"
 )
+"""It begins where a word does: with a beginning at every dash of a long word, time would be the cube of its length."""
 _LOGIN = re.compile(r"(://)[^/\s:@]+(?::[^/\s@]*)?@")
 _SYSTEM = ("PADDLE_", "PADDLECLOUD_", "KUBERNETES_", "FLAGS_selected")
 
@@ -48,14 +50,14 @@ def of_job(job: Object, pod: Object | None = None, *, namespace: str = "") -> di
     """The job's own part. `pod` is one of its pods, of which the image's id is known; `namespace` the version's."""
     meta = job["metadata"]
     container = training_container(job)
-    words = [str(word) for key in ("command", "args") for word in container.get(key) or ()]
+    words = [str(word) for key in ("command", "args") for word in _listed(container.get(key))]
     found = {"job": str(meta["name"]), "job-uid": str(meta.get("uid") or "")}
     if namespace and meta.get("namespace") not in (None, namespace):
         found["job-namespace"] = str(meta["namespace"])
     found["image"] = str(container.get("image") or "")
     found["image-id"] = image_id(pod, str(container.get("name") or ""))
     found["command"] = without_secrets(without_escapes(" ".join(words)))
-    found |= _variables(container.get("env") or ())
+    found |= _variables(_mappings(container.get("env")))
     found |= of_run(job)
     return {key: value for key, value in found.items() if value}
 
@@ -124,20 +126,37 @@ def seen_by(job: Object | None) -> list[dict[str, Any]]:
 
 
 def training_container(job: Object) -> dict[str, Any]:
-    spec = job.get("spec") or {}
-    block: Object = next((spec[role] for role in ROLES if isinstance(spec.get(role), dict)), {})
-    containers = ((block.get("template") or {}).get("spec") or {}).get("containers") or ()
-    return dict(next(iter(containers), {}))
+    return next(iter(_mappings(_training_pod(job).get("containers"))), {})
 
 
 def claims_of(job: Object) -> list[str]:
     """The claims that its training program mounts, that of `sampleSetRef` first: some are those of SampleSets."""
-    spec = job.get("spec") or {}
+    mounted = [_mapping(one.get("persistentVolumeClaim")) for one in _mappings(_training_pod(job).get("volumes"))]
+    wanted = [_mapping(_spec(job).get("sampleSetRef")).get("name"), *(one.get("claimName") for one in mounted)]
+    return list(dict.fromkeys(name for name in wanted if name and isinstance(name, str)))
+
+
+def _training_pod(job: Object) -> dict[str, Any]:
+    """The spec of the pods that train. Templates have no schema: what is no mapping is as if it were not there."""
+    spec = _spec(job)
     block: Object = next((spec[role] for role in ROLES if isinstance(spec.get(role), dict)), {})
-    volumes = ((block.get("template") or {}).get("spec") or {}).get("volumes") or ()
-    mounted = [(one.get("persistentVolumeClaim") or {}).get("claimName") for one in volumes]
-    wanted = [(spec.get("sampleSetRef") or {}).get("name"), *mounted]
-    return list(dict.fromkeys(str(name) for name in wanted if name))
+    return _mapping(_mapping(block.get("template")).get("spec"))
+
+
+def _spec(job: Object) -> dict[str, Any]:
+    return _mapping(job.get("spec"))
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    return [one for one in _listed(value) if isinstance(one, dict)]
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def image_id(pod: Object | None, container: str) -> str:

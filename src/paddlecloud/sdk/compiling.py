@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from paddlecloud.api.outputs import raised_in
+from paddlecloud.kube.interpreter import WITHOUT_WORKING_DIRECTORY
 from paddlecloud.kube.wording import cause_of
 
 SECONDS = 300.0
@@ -34,7 +35,7 @@ except ImportError as error:
 warnings.simplefilter("ignore")
 # A file that is changed within a second, to one of the same length, would be taken from __pycache__.
 sys.dont_write_bytecode = True
-sys.path[0:1] = [os.path.dirname(os.path.abspath(path))]
+sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
 spec = importlib.util.spec_from_file_location("pipeline_file", path)
 module = importlib.util.module_from_spec(spec)
 sys.modules["pipeline_file"] = module
@@ -71,7 +72,8 @@ def compile_file(
     env = os.environ if environ is None else environ
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "pipeline.yaml"
-        command = [python or interpreter(env), "-c", _PROGRAM, str(path), function, str(target)]
+        program = WITHOUT_WORKING_DIRECTORY + _PROGRAM
+        command = [python or interpreter(env), "-c", program, str(path), function, str(target)]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, env=dict(env))
         except subprocess.TimeoutExpired:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from paddlecloud.kube.config import Config
+from paddlecloud.kube.interpreter import program_of_module
 from paddlecloud.kube.resource import Object
 from paddlecloud.ui.sessions import Identity
 
@@ -86,7 +87,7 @@ def command(words: Sequence[str], namespace: str | None) -> str:
 
 async def run(identity: Identity, words: Sequence[str], namespace: str | None) -> Outcome:
     """The command in a process of its own, with a kubeconfig that is deleted when it ends."""
-    arguments = [sys.executable, "-m", "paddlecloud.cli.main", *words, "-y"]
+    arguments = [sys.executable, "-c", program_of_module("paddlecloud.cli.main"), *words, "-y"]
     arguments += ["-n", namespace] if namespace else []
     with tempfile.TemporaryDirectory(prefix="pdc-dashboard-") as folder:
         flags = identity.flags or await asyncio.to_thread(_write, Path(folder) / "kubeconfig", identity.config)

@@ -6,7 +6,7 @@ import base64
 import contextlib
 from collections.abc import Iterator
 
-from paddlecloud.modelhub import manifest, read_grant
+from paddlecloud.modelhub import manifest, origin, read_grant
 from paddlecloud.modelhub.errors import Damaged, Refused
 from paddlecloud.modelhub.server import authorisation, downloads, uploads
 from paddlecloud.modelhub.server.replies import Answered
@@ -73,4 +73,13 @@ def modelhub() -> Iterator[Row]:
         yield Row("modelhub: Authorization", name, header, read_credential, HEADERS)
     for name, text in {"slashes": times("/", read_grant.PREFIX), "names": times("a/", read_grant.PREFIX)}.items():
         yield Row("modelhub: read grants", name, text, lambda text: read_grant.verify(b"k" * 32, text), HEADERS)
+    commands = {
+        "flags": "-key",
+        "words": "key-",
+        "flags with a value": "-key '",
+        "spaces": "-key ",
+        "addresses": "://a:",
+    }
+    for name, unit in commands.items():
+        yield Row("origin: commands of jobs", name, times(unit), origin.without_secrets)
     yield Row("modelhub: If-None-Match", "tags", times('W/"a",'), downloads.tags_of, HEADERS)

@@ -56,6 +56,26 @@ def test_an_index_added_late_knows_what_is_cached() -> None:
         cache.add_index("owner", by_label("owner"))
 
 
+def test_an_object_that_an_indexer_cannot_read_costs_the_others_nothing() -> None:
+    """Pod templates of custom kinds have no schema: a label of an object without metadata.labels, a claim that is a
+    text, a name that is a mapping."""
+
+    def unreadable(obj: Object) -> list[str]:
+        return [{obj["spec"]["nodeName"]["name"]: None}] if obj["spec"] else []  # type: ignore[list-item]
+
+    cache = Cache({"app": by_label("app"), "odd": unreadable})
+    odd = [pod("a", version, app="x", node="n") for version in (1, 2)]
+    cache.upsert(odd[0])
+    assert names(cache.by_index("app", "x")) == ["a"]
+    changes = cache.replace([odd[1], pod("b", 3, app="x")], "3")
+    assert names([change.new for change in changes if change.new]) == ["a", "b"]
+    assert names(cache.by_index("app", "x")) == ["a", "b"]
+    cache.remove(pod("a", 4, node="n"))
+    assert names(cache.by_index("app", "x")) == ["b"]
+    cache.add_index("late", unreadable)
+    assert cache.values("late") == []
+
+
 def test_an_owner_has_nothing_of_another_namespace() -> None:
     """Everybody writes owner references in their own namespace, with whatever uid."""
     cache = Cache(INDEXERS)

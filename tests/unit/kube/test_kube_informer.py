@@ -168,6 +168,27 @@ async def test_a_failing_handler_does_not_cost_others_their_events() -> None:
     await asyncio.gather(task, return_exceptions=True)
 
 
+async def test_an_object_that_cannot_be_transformed_or_indexed_does_not_hide_the_others() -> None:
+    """One tenant's object would otherwise end the watch of a controller, for all tenants."""
+
+    def by_node(obj: Object) -> list[str]:
+        return [obj["spec"]["node"]["name"]] if obj["metadata"]["name"] == "odd" else []
+
+    def transform(obj: Object) -> Object:
+        return obj["metadata"]["labels"]["none"] if obj["metadata"]["name"] == "odd" else obj
+
+    server, clock = MiniServer(), FakeClock()
+    server.put(NS, "odd")
+    async with informing(server, clock, indexers={"node": by_node}, transform=transform) as (informer, listener):
+        assert set(listener.believed) == {"odd"}
+        server.put(NS, "odd")
+        server.put(NS, "other")
+        await clock.settle()
+        assert listener.versions() == state_of(server)
+        assert informer.failure is None
+        assert informer.restarts == 0
+
+
 async def test_a_server_that_is_away_is_asked_less_and_less_often() -> None:
     server, clock = MiniServer(), FakeClock()
     server.refuse = lambda method, path: Unreachable("connection refused")

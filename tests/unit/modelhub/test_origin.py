@@ -41,6 +41,17 @@ def test_a_job_is_recorded_with_its_image_and_command() -> None:
     assert origin.claims_of(job()) == ["words", "task"]
 
 
+def test_a_template_that_is_nonsense_has_no_claims_and_no_container() -> None:
+    """Templates of pods have no schema."""
+    for pod in (None, "x", {"volumes": "x"}, {"volumes": ["x", {"persistentVolumeClaim": "x"}]}):
+        assert origin.claims_of({"spec": {"worker": {"template": {"spec": pod}}}}) == []
+    named = {"volumes": [{"persistentVolumeClaim": {"claimName": {"a": 1}}}], "containers": ["x"]}
+    assert origin.claims_of({"spec": {"worker": {"template": {"spec": named}}}}) == []
+    assert origin.training_container({"spec": {"worker": {"template": {"spec": named}}}}) == {}
+    found = origin.of_job(job({"command": 5, "args": "x", "env": "y"}))
+    assert (found["image"], "command" in found) == ("paddle:3", False)
+
+
 @pytest.mark.parametrize(
     "container",
     [

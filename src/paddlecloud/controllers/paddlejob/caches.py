@@ -145,7 +145,8 @@ def _claims_of(job: Object) -> list[Key]:
             claim = volume.get("persistentVolumeClaim") if isinstance(volume, dict) else None
             names_.append(claim.get("claimName") if isinstance(claim, dict) else None)
     namespace = job["metadata"].get("namespace", "")
-    return [Key(namespace, str(name)) for name in dict.fromkeys(filter(None, names_))]
+    found = dict.fromkeys(name for name in names_ if name and isinstance(name, str))
+    return [Key(namespace, name) for name in found]
 
 
 def _by_place(pod: PodView) -> tuple[str, int]:

@@ -219,6 +219,7 @@ async def run(
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
             env={**own, **(env or {})},
+            cwd="/",  # `python -m` would take modules from the folder in which the user is
         )
     except OSError as error:
         raise BuildError(f"{command[0]} cannot be started: {error}") from error

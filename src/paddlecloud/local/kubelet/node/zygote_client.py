@@ -85,7 +85,7 @@ class ZygoteClient:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=theirs.fileno(), env=self._environment
+            *self._command, stdin=theirs.fileno(), env=self._environment, cwd="/"
         )
         theirs.close()
         self._control = ours
