@@ -162,6 +162,7 @@ MISSPELT = [
     ("model rolback ocr@production", USAGE, 'did you mean "rollback"?'),
     ("metrics slwo", NOT_FOUND, JOB),
     ("visualdl pdj/slwo", NOT_FOUND, JOB),
+    ("visualdl slow slwo", NOT_FOUND, JOB),
     ("completion bsh", USAGE, 'did you mean "bash"?'),
     ("apply -f x --valdiate=warn", USAGE, 'did you mean "--validate"?'),
     ("apply -f nowhere.yaml", USAGE, "no such file"),

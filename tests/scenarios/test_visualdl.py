@@ -56,12 +56,12 @@ print("steps:", step)
 """
 
 
-def training(name: str = "ppocr-det", program: str = TRAIN) -> str:
+def training(name: str = "ppocr-det", program: str = TRAIN, **mount: str) -> str:
     container = {
         "name": "paddle",
         "image": IMAGE,
         "command": ["python", "-c", program],
-        "volumeMounts": [{"name": "task", "mountPath": "/task"}],
+        "volumeMounts": [{"name": "task", "mountPath": "/task", **mount}],
     }
     pod = {"containers": [container], "volumes": [{"name": "task", "persistentVolumeClaim": {"claimName": "task"}}]}
     return json.dumps(
@@ -108,9 +108,9 @@ def job(claim: None, kubectl: Kubectl) -> str:
     return "ppocr-det"
 
 
-def losses(page: str) -> list[list[Any]]:
+def losses(page: str, run: str = "/task/log/train") -> list[list[Any]]:
     """The points of the curve: time, step and value."""
-    status, text = answer(f"{page}/api/scalar/list?run=/task/log/train&tag=loss")
+    status, text = answer(f"{page}/api/scalar/list?run={run}&tag=loss")
     assert status == 200, text
     return json.loads(text)["data"] or []
 
@@ -249,6 +249,32 @@ def test_metrics_are_read_without_visualdl_while_the_job_runs_and_after_it(
     curve = row.split()[-1]
     assert (curve[0], curve[-1]) == ("█", "▁"), "it learned"
     until(lambda: "metrics" in kubectl("get", "pods", "-o", "name").stdout, False, what="pods that read are left")
+
+
+def test_jobs_are_compared_with_each_other_and_with_one_that_is_gone(
+    kubectl: Kubectl, server: Target, namespace: str, job: str
+) -> None:
+    """Both write to /task/log/train: the second into a folder of the claim that it mounts there."""
+    apply(kubectl, training("again", subPath="second"))
+    reached(kubectl, "again", "Running")
+    runs = ["/jobs/again/task/log/train", "/jobs/ppocr-det/task/log/train"]
+    flags = ("again", "--logdir", "/task/log", "--cache-timeout", "1")
+    with shown(server, namespace, *flags) as page:
+        assert until(lambda: sorted(tags(page)["runs"]), lambda found: len(found) == 2) == runs
+        for run in runs:
+            until(lambda run=run: losses(page, run), lambda points: len(points) > 3, what=run)
+    both = ("-n", namespace, "metrics", "ppocr-det", "again", "--logdir", "/task/log", "--tag", "loss")
+    header, *rows = pdc(*both, env=server.env).stdout.splitlines()
+    assert header.split()[:3] == ["JOB", "RUN", "TAG"]
+    assert [row.split()[:3] for row in rows] == [[name, "/task/log/train", "loss"] for name in ("ppocr-det", "again")]
+    kubectl("delete", "pdj", "again", "--wait")
+    left = metrics(server, namespace, "pvc/task", "--logdir", "second/log")["loss"]
+    assert left["run"] == "/claims/task/second/log/train"
+    assert left["steps"] == list(range(len(left["steps"])))
+    with shown(server, namespace, "pvc/task", "--cache-timeout", "1") as page:
+        gone = "/claims/task/second/log/train"
+        points = until(lambda: losses(page, gone), lambda points: len(points) == len(left["steps"]), what="its curve")
+        assert [point[1] for point in points] == left["steps"]
 
 
 MANUAL = """

@@ -58,7 +58,7 @@ async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank
         chosen = folders.absolute(job, logdirs) or folders.likely(job)
     except folders.FolderError as error:
         raise MetricsError(str(error)) from error
-    found = await members.members_of(client.api, job)
+    found = [] if folders.is_claim(job) else await members.members_of(client.api, job)
     ranks = None if rank is None else [rank]
     if ranks and (why := members.missing_ranks(job, found, ranks)):
         raise NotFound(why)
@@ -77,7 +77,10 @@ async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank
 
 
 def lifetime(job: Object) -> list[str]:
-    """The bounds of the job's life, as arguments of `records`."""
+    """The bounds of the job's life, as arguments of `records`; none for a claim, which may be older than it looks: a
+    volume that was filled before."""
+    if folders.is_claim(job):
+        return []
     created = str(job["metadata"].get("creationTimestamp") or "")
     ended = str((job.get("status") or {}).get("completionTime") or "")
     bounds = {"since": created, "until": ended if ending(job) is not None else ""}

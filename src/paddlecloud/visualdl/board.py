@@ -1,10 +1,15 @@
-"""The VisualDL of one PaddleJob: `<job>-visualdl`, which belongs to the job and is deleted with it.
+"""The VisualDL of a PaddleJob: `<job>-visualdl`, which belongs to the job and is deleted with it.
 
 It reads the job's own volumes, read-only, and runs near its pods where the scheduler can: a volume may be mounted on
-their node alone.
+their node alone. It may show other jobs and claims beside the job. Then the folders of each job are below /jobs/NAME:
+runs of two jobs that write to the same path have two names.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 from paddlecloud.api.names import JOB_LABEL
 from paddlecloud.kube.resource import Object
@@ -12,6 +17,8 @@ from paddlecloud.visualdl import folders, server
 from paddlecloud.visualdl.flags import Flags, check
 
 SUFFIX = "-visualdl"
+JOBS = "/jobs"
+"""Below it the folders of each job are mounted where several are shown."""
 NAME_LENGTH = 63
 """Of a Service's name: it is a label of DNS."""
 
@@ -28,24 +35,55 @@ def name_of(job: Object) -> str:
     return name
 
 
-def objects(job: Object, flags: Flags) -> tuple[Object, Object]:
-    """The Service and the Deployment. Paths of the flags are absolute (`folders.absolute`).
+class Shown(NamedTuple):
+    """A job, and the folders that are shown of it: absolute, as its program has them."""
+
+    job: Object
+    logdirs: tuple[str, ...]
+
+
+class Board(NamedTuple):
+    service: Object
+    deployment: Object
+    flags: Flags
+    """As VisualDL gets them."""
+
+
+def plan(shown: Sequence[Shown], flags: Flags) -> Board:
+    """The VisualDL of the first job, with the others beside it. `logdirs` of the flags are not read; their `model` is
+    an absolute path of the first job.
 
     Raises `BoardError`, `flags.FlagError` or `folders.FolderError`.
     """
-    meta, name = job["metadata"], name_of(job)
-    placement = folders.placed(job, [*flags.logdirs, *filter(None, (flags.model,))])
+    first = shown[0].job
+    meta, name = first["metadata"], name_of(first)
+    placements = [_placed(each, flags.model if each is shown[0] else "", alone=len(shown) == 1) for each in shown]
+    logdirs = [one.folders[: len(each.logdirs)] for each, one in zip(shown, placements, strict=True)]
+    model = placements[0].folders[-1] if flags.model else ""
+    flags = replace(flags, logdirs=tuple(folder for found in logdirs for folder in found), model=model)
     check(flags)
+    placement = folders.together(placements)
     pod = {
-        **folders.like_the_job(job),
+        **folders.like_the_job(first),
         "containers": [server.container(flags, placement.mounts)],
         "volumes": list(placement.volumes),
         "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(str(meta["name"]))]}},
     }
-    made = server.service(name, meta["namespace"], flags.port), server.deployment(name, meta["namespace"], pod)
-    for one in made:
-        one["metadata"]["ownerReferences"] = [owner(job)]
-    return made
+    service = server.service(name, meta["namespace"], flags.port)
+    deployment = server.deployment(name, meta["namespace"], pod)
+    for one in (service, deployment):
+        one["metadata"]["ownerReferences"] = [owner(first)]
+    return Board(service, deployment, flags)
+
+
+def _placed(each: Shown, model: str, *, alone: bool) -> folders.Placement:
+    name = str(each.job["metadata"]["name"])
+    below = "" if alone or folders.is_claim(each.job) else f"{JOBS}/{name}"
+    paths = [*each.logdirs, *filter(None, [model])] if each.logdirs else []
+    try:
+        return folders.placed(each.job, paths, below=below)
+    except folders.FolderError as error:
+        raise error if alone else folders.FolderError(f"{name}: {error}") from error
 
 
 def owner(job: Object) -> Object:

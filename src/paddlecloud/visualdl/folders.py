@@ -6,17 +6,20 @@ container's own disk) can be read in them while they run, and by no other pod.
 
 from __future__ import annotations
 
+import json
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, Object
 
 ROLES = ("worker", "ps", "heter")
 """The first that a job has is the one whose program writes records."""
 OF_ONE_POD = frozenset(("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image"))
 """Types of volumes that no other pod can have."""
+CLAIMS = "/claims"
+"""Below it a claim that is named without a job is mounted."""
 PLACED_LIKE_THE_JOB = ("nodeSelector", "tolerations", "imagePullSecrets", "securityContext")
 """Fields of a pod that decide where it may run and which files it may read."""
 
@@ -69,6 +72,27 @@ class TrainingContainer:
         return not mount.get("readOnly") and not claim.get("readOnly") and mount.get("name") != self.samples
 
 
+def of_claim(claim: Object, image: str) -> Object:
+    """A claim as a job whose program had it at /claims/NAME: it keeps records when the job that wrote them is gone."""
+    meta = claim["metadata"]
+    name, path = str(meta["name"]), f"{CLAIMS}/{meta['name']}"
+    container = {"image": image, "workingDir": path, "volumeMounts": [{"name": name, "mountPath": path}]}
+    volume = {"name": name, "persistentVolumeClaim": {"claimName": name}}
+    pod = {"containers": [container], "volumes": [volume]}
+    kind = PERSISTENTVOLUMECLAIMS
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.kind,
+        "metadata": meta,
+        "spec": {"worker": {"template": {"spec": pod}}},
+    }
+
+
+def is_claim(job: Object) -> bool:
+    """Whether it was made by `of_claim`."""
+    return bool(job.get("kind") == PERSISTENTVOLUMECLAIMS.kind)
+
+
 def pod_of(job: Object) -> dict[str, Any]:
     """The pod template's spec of the role that writes records."""
     spec = job.get("spec") or {}
@@ -99,8 +123,9 @@ def absolute(job: Object, folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(_clean(posixpath.join(workdir, folder)) for folder in folders)
 
 
-def placed(job: Object, paths: Sequence[str]) -> Placement:
-    """How another pod gets absolute paths of the job's program. Raises `FolderError`."""
+def placed(job: Object, paths: Sequence[str], *, below: str = "") -> Placement:
+    """How another pod gets absolute paths of the job's program, at the same paths or at those `below` a folder. Raises
+    `FolderError`."""
     program, chosen = TrainingContainer.of(job), {}
     if not paths:
         raise FolderError(
@@ -123,9 +148,39 @@ def placed(job: Object, paths: Sequence[str]) -> Placement:
             raise FolderError(f"{path} lies on a mount with subPathExpr, which names another folder in each pod")
         chosen[str(mount["mountPath"])] = mount
     kept = ("name", "mountPath", "subPath")
-    mounts = tuple({key: one[key] for key in kept if key in one} for one in chosen.values())
+    mounts = tuple(
+        {**{key: one[key] for key in kept if key in one}, "mountPath": below + str(one["mountPath"])}
+        for one in chosen.values()
+    )
     names = dict.fromkeys(str(one["name"]) for one in mounts)
-    return Placement(tuple(paths), tuple(program.volumes[name] for name in names), mounts)
+    return Placement(tuple(below + path for path in paths), tuple(program.volumes[name] for name in names), mounts)
+
+
+def together(placements: Sequence[Placement]) -> Placement:
+    """Folders of several jobs for one pod. What several of them mount is one volume: a pod with two volumes of one
+    claim does not start on every cluster, as the kubelet mounts a claim once."""
+    if len(placements) == 1:
+        return placements[0]
+    volumes: dict[str, Object] = {}
+    mounts: list[Object] = []
+    for placement in placements:
+        sources = {str(one["name"]): _source(one) for one in placement.volumes}
+        for mount in placement.mounts:
+            source = sources[str(mount["name"])]
+            key = json.dumps(source, sort_keys=True)
+            volumes.setdefault(key, {"name": f"records-{len(volumes)}", **source})
+            mounts.append({**mount, "name": volumes[key]["name"]})
+    return Placement(
+        tuple(folder for one in placements for folder in one.folders), tuple(volumes.values()), tuple(mounts)
+    )
+
+
+def _source(volume: Object) -> Object:
+    """Without what does not make it another one: every mount is read-only."""
+    source = {key: value for key, value in volume.items() if key != "name"}
+    if isinstance(claim := source.get("persistentVolumeClaim"), dict):
+        source["persistentVolumeClaim"] = {"claimName": claim.get("claimName")}
+    return source
 
 
 def like_the_job(job: Object) -> Object:

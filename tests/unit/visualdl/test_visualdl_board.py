@@ -107,7 +107,9 @@ def test_a_job_without_a_volume_to_write_to_is_refused() -> None:
 
 
 def made(given: dict[str, Any], **flags: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    return board.objects(given, Flags(logdirs=("/mnt/task/log",), **flags))
+    plan = board.plan([board.Shown(given, ("/mnt/task/log",))], Flags(logdirs=(), **flags))
+    assert plan.flags.logdirs == ("/mnt/task/log",)
+    return plan.service, plan.deployment
 
 
 def test_a_board_belongs_to_its_job_and_only_reads_its_volumes() -> None:
@@ -148,3 +150,48 @@ def test_a_model_must_lie_on_a_volume_too() -> None:
 def test_a_name_too_long_for_a_service_is_refused() -> None:
     with pytest.raises(board.BoardError, match="more than 63 characters"):
         made(job(AT_TASK, name="n" * 60))
+
+
+def compared(*given: dict[str, Any], **flags: Any) -> tuple[tuple[str, ...], dict[str, Any]]:
+    """Folders as VisualDL gets them, and its pod."""
+    shown = [board.Shown(one, folders.likely(one)) for one in given]
+    plan = board.plan(shown, Flags(logdirs=(), **flags))
+    assert [one["uid"] for one in plan.deployment["metadata"]["ownerReferences"]] == ["u1"], "of the first job"
+    return plan.flags.logdirs, plan.deployment["spec"]["template"]["spec"]
+
+
+def test_jobs_that_write_to_the_same_path_are_compared_under_two_names() -> None:
+    other = {"name": "task", "persistentVolumeClaim": {"claimName": "other"}}
+    logdirs, pod = compared(job(AT_TASK), job(AT_TASK, volumes=(other,), name="again"), model="/mnt/task/net")
+    assert logdirs == ("/jobs/fit/mnt/task", "/jobs/again/mnt/task")
+    (container,) = pod["containers"]
+    mounts = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+    sources = {volume["name"]: volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"]}
+    assert {path: sources[name] for path, name in mounts.items()} == {
+        "/jobs/fit/mnt/task": "task", "/jobs/again/mnt/task": "other",
+    }  # fmt: skip
+    assert all(mount["readOnly"] for mount in container["volumeMounts"])
+    assert "/jobs/fit/mnt/task/net" in container["args"], "the model is the first job's"
+
+
+def test_what_two_jobs_share_is_one_volume_of_the_pod() -> None:
+    """A pod with two volumes of one claim does not start where the kubelet mounts a claim once."""
+    read_only = {"name": "mine", "persistentVolumeClaim": {"claimName": "task", "readOnly": True}}
+    below = {"name": "mine", "mountPath": "/mnt/task", "subPath": "second"}
+    second = job(below, volumes=(read_only,), name="second", workdir="/mnt/task")
+    _, pod = compared(job(AT_TASK), second)
+    assert pod["volumes"] == [{"name": "records-0", "persistentVolumeClaim": {"claimName": "task"}}]
+    assert [mount.get("subPath") for mount in pod["containers"][0]["volumeMounts"]] == [None, "second"]
+
+
+def test_a_claim_keeps_the_records_of_a_job_that_is_gone() -> None:
+    claim = folders.of_claim({"metadata": {"name": "old", "namespace": "team", "uid": "u2"}}, "x")
+    logdirs, pod = compared(job(AT_TASK), claim)
+    assert logdirs == ("/jobs/fit/mnt/task", "/claims/old")
+    assert pod["containers"][0]["volumeMounts"][1]["mountPath"] == "/claims/old"
+    assert folders.absolute(claim, ["log/train"]) == ("/claims/old/log/train",)
+
+
+def test_of_several_jobs_the_one_without_records_is_named() -> None:
+    with pytest.raises(folders.FolderError, match="again: the job has no volume that it writes to"):
+        compared(job(AT_TASK), job(name="again"))

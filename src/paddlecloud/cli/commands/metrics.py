@@ -2,6 +2,8 @@
 
   pdc metrics JOB                       while it trains, and after it
   pdc metrics JOB --tag 'train/*'       these alone
+  pdc metrics JOB OTHER… --tag loss     to compare: a curve of each under the other
+  pdc metrics pvc/CLAIM                 of a claim, when the job that wrote them is gone
   pdc metrics --dir ./log               of a folder here, without a job
 
 VisualDL is not needed. Records of a running job are read in its pod; of another job, in a pod of its image that is made
@@ -19,23 +21,24 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, InputError, UsageError, attempting
-from paddlecloud.cli.objects import targets
+from paddlecloud.cli.objects.records import records_of
 from paddlecloud.cli.parsing import Parsers, number
 from paddlecloud.cli.render import curves, output, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
-from paddlecloud.kube.resource import PADDLEJOBS
+from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.core import AsyncClient
 from paddlecloud.sdk.metrics import Metrics, MetricsError, read, read_here
+from paddlecloud.visualdl.folders import is_claim
 from paddlecloud.visualdl.records import Curve
 
 HEADERS = ("Run", "Tag", "Step", "Last", "Least", "Greatest", "Curve")
 
 
 def add_commands(parsers: Parsers) -> None:
-    usage = "pdc metrics JOB [flags], or pdc metrics --dir FOLDER"
+    usage = "pdc metrics JOB|pvc/CLAIM… [flags], or pdc metrics --dir FOLDER"
     parser = parsers.add_parser("metrics", description=__doc__, usage=usage)
-    parser.add_argument("job", nargs="?", metavar="JOB")
+    parser.add_argument("jobs", nargs="*", metavar="JOB|pvc/CLAIM")
     parser.add_argument(
         "--logdir", action="extend", nargs="+", default=[], metavar="FOLDER", help="with records, as the program has it"
     )
@@ -48,55 +51,71 @@ def add_commands(parsers: Parsers) -> None:
 
 def run(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
-    if args.job and args.dir:
+    if args.jobs and args.dir:
         raise UsageError(
             "--dir reads folders of this machine, without a job", next="one of the two; of a job, --logdir FOLDER"
         )
-    if not (args.job or args.dir):
+    if not (args.jobs or args.dir):
         raise UsageError("name a job, or a folder with --dir", next="pdc ps, or pdc metrics --help")
     if args.dir and (args.logdir or args.rank is not None):
         raise UsageError("--logdir and --rank are of a job", next="pdc metrics JOB, or pdc metrics --dir FOLDER")
-    found = read_here(args.dir) if args.dir else _of_job(session, args)
-    chosen = [one for one in found if not args.tag or any(fnmatchcase(one.tag, pattern) for pattern in args.tag)]
+    found = {"": read_here(args.dir)} if args.dir else _of_jobs(session, args)
+    chosen = [
+        (job, one)
+        for job, curves in found.items()
+        for one in curves
+        if not args.tag or any(fnmatchcase(one.tag, pattern) for pattern in args.tag)
+    ]
+    problems = [problem for curves in found.values() for problem in curves.problems]
     if not chosen:
-        raise _nothing(session, args, found)
-    for problem in found.problems:
+        raise _nothing(session, args, [one for curves in found.values() for one in curves], problems)
+    for problem in problems:
         session.warn(problem)
+    several = len(found) > 1
+    if several:  # curves of one tag under each other
+        chosen.sort(key=lambda each: each[1].tag)
     if fmt.name:
-        output.print_report(session, "MetricsReport", {"items": list(map(_record, chosen)), "problems": found.problems})
+        items = [{**({"job": job} if job else {}), **_record(one)} for job, one in chosen]
+        output.print_report(session, "MetricsReport", {"items": items, "problems": problems})
     else:
-        session.print(table.render(HEADERS, map(_row, chosen), headers=not args.no_headers))
+        rows = ([job, *_row(one)] if several else _row(one) for job, one in chosen)
+        headers = ("Job", *HEADERS) if several else HEADERS
+        session.print(table.render(headers, rows, headers=not args.no_headers))
     return OK
 
 
-def _of_job(session: Session, args: argparse.Namespace) -> Metrics:
-    async def ask(name: str) -> Metrics:
+def _of_jobs(session: Session, args: argparse.Namespace) -> dict[str, Metrics]:
+    async def ask(job: Object) -> Metrics:
         async with AsyncClient(session.api.config, namespace=session.namespace) as client:
-            job = await client.api.get(PADDLEJOBS, name, session.namespace)
             return await read(client, job, args.logdir, rank=args.rank)
 
     hints = {"NotFound": "pdc ps"} if args.rank is not None else None
-    with attempting(f"read the metrics of {args.job}", hints=hints):
-        try:
-            return asyncio.run(ask(targets.name_in(session.api, args.job, PADDLEJOBS)))
-        except MetricsError as error:
-            raise InputError(f"no metrics of {args.job}", why=str(error), next="pdc metrics --help") from error
+    found = {}
+    with attempting(f"read the metrics of {' '.join(args.jobs)}", hints=hints):
+        for job in records_of(session, args.jobs):
+            name = f"pvc/{job['metadata']['name']}" if is_claim(job) else str(job["metadata"]["name"])
+            try:
+                found[name] = asyncio.run(ask(job))
+            except MetricsError as error:
+                raise InputError(f"no metrics of {name}", why=str(error), next="pdc metrics --help") from error
+    return found
 
 
-def _nothing(session: Session, args: argparse.Namespace, found: Metrics) -> CliError:
+def _nothing(session: Session, args: argparse.Namespace, found: list[Curve], problems: list[str]) -> CliError:
+    jobs = " ".join(args.jobs)
     if found:
-        for problem in found.problems:
+        for problem in problems:
             session.warn(problem)
         tags = sorted({one.tag for one in found})
         why = "; ".join(filter(None, [f"there are {', '.join(tags[:10])}", question(args.tag[0], tags)]))
-        subject = f"--dir {args.dir[0]}" if args.dir else args.job
+        subject = f"--dir {args.dir[0]}" if args.dir else jobs
         what = f"no tag is like {' or '.join(args.tag)}"
         return CliError(what, why=why, next=f"pdc metrics {subject}", exit_code=NOT_FOUND)
-    where = f"in {', '.join(args.dir)}" if args.dir else f"of {args.job}"
+    where = f"in {', '.join(args.dir)}" if args.dir else f"of {jobs}"
     return CliError(
         f"there are no scalars {where}",
-        why="no record of VisualDL's LogWriter was found" if not found.problems else "; ".join(found.problems[:3]),
-        next="--logdir with the folder that the program gives to LogWriter" if args.job else "pdc metrics --help",
+        why="no record of VisualDL's LogWriter was found" if not problems else "; ".join(problems[:3]),
+        next="--logdir with the folder that the program gives to LogWriter" if args.jobs else "pdc metrics --help",
         exit_code=NOT_FOUND,
     )
 

@@ -5,6 +5,9 @@ answers, and forwards its port to this machine until Ctrl-C. `kubectl port-forwa
 same forwarding. VisualDL reads the volumes of the job; unless --logdir names folders it looks for records in the
 program's working directory, if that lies on a volume, else on every volume that the program can write to.
 
+  pdc visualdl JOB OTHER…               to compare: the runs of each are below /jobs/NAME
+  pdc visualdl JOB pvc/CLAIM            also those on a claim, when the job that wrote them is gone
+
 The flags are VisualDL's; what is not given has VisualDL's default, but for --host: the address that VisualDL listens on
 in its pod is 0.0.0.0, so that the Service answers. With --host 127.0.0.1 it answers port-forwards alone.
 
@@ -22,18 +25,18 @@ from typing import Any
 from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
 from paddlecloud.cli.commands.wait import WaitReport, settled_goal
 from paddlecloud.cli.failures import CONFLICT, OK, TIMEOUT, CliError, InputError, UsageError, attempting
-from paddlecloud.cli.objects import targets
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.examination import examine
 from paddlecloud.cli.objects.outcome import Outcome
 from paddlecloud.cli.objects.placing import ObjectRef, of_object
 from paddlecloud.cli.objects.pods import one_pod
+from paddlecloud.cli.objects.records import records_of
 from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import NotFound
-from paddlecloud.kube.resource import DEPLOYMENTS, PADDLEJOBS, SERVICES, Object, Resource
+from paddlecloud.kube.resource import DEPLOYMENTS, SERVICES, Object, Resource
 from paddlecloud.sdk import ownership
 from paddlecloud.visualdl import board, folders
 from paddlecloud.visualdl.flags import EVERYWHERE, LANGUAGES, PORT, FlagError, Flags
@@ -45,8 +48,9 @@ KINDS: tuple[Resource, ...] = (SERVICES, DEPLOYMENTS)
 
 
 def add_commands(parsers: Parsers) -> None:
-    parser = parsers.add_parser("visualdl", description=__doc__, usage="pdc visualdl JOB [flags]")
+    parser = parsers.add_parser("visualdl", description=__doc__, usage="pdc visualdl JOB [JOB|pvc/CLAIM …] [flags]")
     parser.add_argument("job", metavar="JOB")
+    parser.add_argument("others", nargs="*", metavar="JOB|pvc/CLAIM", help="beside it, to compare")
     parser.add_argument(
         "--logdir", action="extend", nargs="+", default=[], metavar="FOLDER", help="with records, as the program has it"
     )
@@ -71,11 +75,15 @@ def run(session: Session, args: argparse.Namespace) -> int:
     if args.detach and args.rm:
         raise UsageError("--detach leaves it running, --rm deletes it", next="one of the two")
     with attempting(f"show the curves of {args.job}"):
-        name = targets.name_in(session.api, args.job, PADDLEJOBS)
-        job = session.api.do(session.api.client.get(PADDLEJOBS, name, session.namespace))
+        job, *others = records_of(session, [args.job, *args.others])
+        if folders.is_claim(job):
+            raise UsageError(
+                "VisualDL belongs to a job, and is deleted with it: name the job first",
+                next=f"pdc visualdl JOB {args.job}, or in a terminal: pdc metrics {args.job}",
+            )
         if args.delete:
             return _delete(session, job)
-        flags, wanted = _wanted(job, args)
+        flags, wanted = _wanted([job, *others], args)
         deployment = _apply(session, job, wanted)
         try:
             _wait(session, of_object(DEPLOYMENTS, deployment), args.timeout)
@@ -88,11 +96,13 @@ def run(session: Session, args: argparse.Namespace) -> int:
                 _delete(session, job)
 
 
-def _wanted(job: Object, args: argparse.Namespace) -> tuple[Flags, tuple[Object, Object]]:
+def _wanted(jobs: list[Object], args: argparse.Namespace) -> tuple[Flags, tuple[Object, Object]]:
+    subject = str(jobs[0]["metadata"]["name"])
     try:
-        model = folders.absolute(job, [args.model])[0] if args.model else ""
+        model = folders.absolute(jobs[0], [args.model])[0] if args.model else ""
+        shown = [board.Shown(job, folders.absolute(job, args.logdir) or folders.likely(job)) for job in jobs]
         flags = Flags(
-            logdirs=folders.absolute(job, args.logdir) or folders.likely(job),
+            logdirs=(),
             model=model,
             host=args.host,
             port=args.port,
@@ -101,14 +111,15 @@ def _wanted(job: Object, args: argparse.Namespace) -> tuple[Flags, tuple[Object,
             public_path=args.public_path,
             api_only=args.api_only,
         )
-        return flags, board.objects(job, flags)
+        wanted = board.plan(shown, flags)
+        return wanted.flags, (wanted.service, wanted.deployment)
     except FlagError as error:
         raise UsageError(str(error), next="pdc visualdl --help") from error
     except (folders.FolderError, board.BoardError) as error:
         raise InputError(
-            f"no VisualDL for {job['metadata']['name']}",
+            f"no VisualDL for {subject}",
             why=str(error),
-            next=f"while the job runs: pdc metrics {job['metadata']['name']} --logdir FOLDER",
+            next=f"while the job runs: pdc metrics {subject} --logdir FOLDER",
         ) from error
 
 
