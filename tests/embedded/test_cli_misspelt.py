@@ -172,6 +172,7 @@ MISSPELT = [
     ("status --dta x", USAGE, 'did you mean "--data"?'),
     ("doctor --dta x", USAGE, 'did you mean "--data"?'),
     ("simulate --ndoes 2", USAGE, "unknown flag --ndoes"),
+    ("sample-data cooc here", USAGE, 'did you mean "coco"?'),
     ("install --wiat", USAGE, "unknown flag --wiat"),
     ("uninstall --with-dta", USAGE, 'did you mean "--with-data"?'),
     ("tenant creat vision", USAGE, 'did you mean "create"?'),

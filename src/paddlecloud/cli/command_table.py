@@ -104,6 +104,13 @@ COMMANDS: tuple[Command, ...] = (
         TOOLS,
         "sets",
     ),
+    Command(
+        "sample-data",
+        "generate a small data set in the format of a Paddle suite",
+        _PKG + "sample_data",
+        TOOLS,
+        "files",
+    ),
     Command("simulate", "try the scheduler on a load, or on the cluster as it is", _PKG + "simulate", TOOLS),
     Command("install", "install or upgrade the controllers on a cluster", _PKG + "install", MACHINE),
     Command("uninstall", "take the controllers away, and keep what users made", _PKG + "install", MACHINE),
