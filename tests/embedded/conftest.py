@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from harness import Target
+from embedded.dashboard_tabs import address
+from harness import Target, need
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import FakeClock
 from paddlecloud.local.control_plane import ControlPlane
+from tools import browser, browser_page
+from tools.browser_page import Browser, Tab
 from unit.local.kubelet.machine import TestMachine, running_machine
 
 
@@ -46,3 +49,20 @@ def main_context(server: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("KUBECONFIG", str(server.kubeconfig))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+async def chromium(tmp_path: Path) -> AsyncIterator[Browser]:
+    need("browser", have=browser.find() is not None, hint=browser.HINT)
+    async with browser_page.running(tmp_path / "browser") as made:
+        yield made
+
+
+@pytest.fixture
+async def tab(chromium: Browser, server: Target) -> AsyncIterator[Tab]:
+    """Signed in to the dashboard. Nothing that its scripts or the policy complain about is overlooked."""
+    async with chromium.tab() as made:
+        await made.open(address(server))
+        await made.sees("live", "#live")
+        yield made
+        assert made.errors == []

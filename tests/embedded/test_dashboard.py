@@ -10,17 +10,16 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pytest
 
+from embedded.dashboard_tabs import address, go, run
 from embedded.serving_world import paddleservice
-from harness import Target, need, pdc
+from harness import Target, pdc
 from paddlecloud.kube.resource import SAMPLESETS
-from tools import browser, browser_page
+from tools import browser_page
 from tools.browser_page import Browser, Tab
 
 pytestmark = [pytest.mark.timeout(300)]
@@ -30,40 +29,6 @@ print('rank', os.environ['PADDLE_TRAINER_ID'], '<b id="bold">markup</b>', flush=
 while not pathlib.Path('/tmp/go').exists():
     threading.Event().wait(0.2)
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _browser() -> None:
-    need("browser", have=browser.find() is not None, hint=browser.HINT)
-
-
-@pytest.fixture
-async def chromium(tmp_path: Path) -> AsyncIterator[Browser]:
-    async with browser_page.running(tmp_path / "browser") as made:
-        yield made
-
-
-@pytest.fixture
-async def tab(chromium: Browser, server: Target) -> AsyncIterator[Tab]:
-    """Signed in. Nothing that its scripts or the policy complain about is overlooked."""
-    async with chromium.tab() as made:
-        await made.open(address(server))
-        await made.sees("live", "#live")
-        yield made
-        assert made.errors == []
-
-
-def address(server: Target) -> str:
-    return pdc("dashboard", env=server.env).stdout.strip()
-
-
-def run(server: Target, namespace: str, name: str, *words: str) -> None:
-    pdc("run", "--name", name, "-n", namespace, "-d", *words, env=server.env)
-
-
-async def go(tab: Tab, path: str) -> None:
-    parts = urlsplit(str(await tab.js("location.href")))
-    await tab.open(f"{parts.scheme}://{parts.netloc}{path}")
 
 
 async def test_a_job_starts_prints_and_is_suspended_while_its_pages_are_open(

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from paddlecloud.api.model.reference import LATEST
-from paddlecloud.cli.objects import canary
+from paddlecloud.cli.objects import canary, workflow_steps
+from paddlecloud.kube.argo import CRON_WORKFLOWS, WORKFLOWS
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLEJOBS, PADDLESERVICES, SAMPLESETS, Object, Resource
 from paddlecloud.kube.yamlio import dump
+from paddlecloud.pipelines.runs import states
 from paddlecloud.sdk.outcome import ending, service_failure
+from paddlecloud.ui import run_rows
 from paddlecloud.ui.actions import Action, Field, Values
 
+MOST_PARAMETERS = 24
+"""Of a run, in the form that begins another: forms of a page have at most `forms.MOST_FIELDS`."""
 PRODUCTION = "production"
 SHORT = {"paddleservice": "pds"}
 """Of kinds whose long name means another group's, too."""
@@ -60,6 +65,26 @@ def _rollback_fields(model: Object) -> tuple[Field, ...]:
     aliases = _chosen_aliases(model)
     first = PRODUCTION if PRODUCTION in aliases else next(iter(aliases), "")
     return Field("alias", first, aliases, required=True), Field("reason")
+
+
+def _waits(run: Object) -> bool:
+    """For somebody: as a whole, or at a step."""
+    return not states.is_over(run) and (
+        _suspended(run) or workflow_steps.suspended(workflow_steps.steps_of(run)) is not None
+    )
+
+
+def _parameter_fields(run: Object) -> tuple[Field, ...]:
+    """Values that were cut are left to the command line: the form would send the beginning alone."""
+    given = [(name, value) for name, value in run_rows.parameters(run) if len(value) < run_rows.LONGEST]
+    return tuple(Field(f"p.{name}", value, label=name) for name, value in given[:MOST_PARAMETERS])
+
+
+def _resubmission(run: Object, values: Values) -> list[str]:
+    """With those values alone that differ: the others stay as they are, whatever their type."""
+    fields = _parameter_fields(run)
+    changed = [f"{one.label}={values[one.name]}" for one in fields if values[one.name] != one.default.strip()]
+    return ["pipeline", "resubmit", _name(run), "-d", *(f"--parameter={each}" for each in changed)]
 
 
 _DELETE = Action("delete", lambda obj, _: ["delete", _subject(obj)], lambda _: True, destroys=True)
@@ -130,12 +155,56 @@ _VERSION_ACTIONS = (
         destroys=True,
     ),
 )
+_RUN_ACTIONS = (
+    Action("resume", lambda run, _: ["pipeline", "resume", _name(run)], _waits),
+    Action(
+        "suspend",
+        lambda run, _: ["suspend", _subject(run)],
+        lambda run: not states.is_over(run) and not _suspended(run),
+        change=lambda _run, _values: "spec:\n  suspend: true",
+        undo="resume",
+    ),
+    Action(
+        "stop",
+        lambda run, _: ["pipeline", "stop", _name(run)],
+        lambda run: not states.is_over(run) and not (run.get("spec") or {}).get("shutdown"),
+        change=lambda _run, _values: "spec:\n  shutdown: Stop",
+        undo="retry-failed",
+    ),
+    Action(
+        "retry-failed",
+        lambda run, _: ["pipeline", "retry", _name(run), "-d"],
+        lambda run: states.phase_of(run) in ("Failed", "Error"),
+    ),
+    Action("resubmit", _resubmission, lambda _: True, fields=_parameter_fields),
+    _DELETE,
+)
+_SCHEDULE_ACTIONS = (
+    Action(
+        "suspend",
+        lambda cron, _: ["suspend", _subject(cron)],
+        lambda cron: not _suspended(cron),
+        change=lambda _cron, _values: "spec:\n  suspend: true",
+        undo="resume",
+    ),
+    Action(
+        "resume",
+        lambda cron, _: ["resume", _subject(cron)],
+        _suspended,
+        change=lambda _cron, _values: "spec:\n  suspend: false",
+        undo="suspend",
+    ),
+    Action("delete", lambda cron, _: ["delete", _subject(cron), "--cascade=orphan"], lambda _: True, destroys=True),
+)
+"""Without the schedule its runs stay, with their logs and artifacts."""
 
 ACTIONS: Mapping[str, tuple[Resource, tuple[Action, ...]]] = {
     "jobs": (PADDLEJOBS, _JOB_ACTIONS),
     "models": (MODELS, _MODEL_ACTIONS),
     "modelversions": (MODELVERSIONS, _VERSION_ACTIONS),
+    "pipelines": (WORKFLOWS, _RUN_ACTIONS),
     "samplesets": (SAMPLESETS, (_DELETE,)),
+    "schedules": (CRON_WORKFLOWS, _SCHEDULE_ACTIONS),
     "services": (PADDLESERVICES, _SERVICE_ACTIONS),
 }
 """First segment of the page's path → the kind of its objects, and what can be done to them."""

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
         return self.query.get("namespace", "")
 
 
-LISTED_IN = {"modelversions": "models"}
+LISTED_IN = {"modelversions": "models", "schedules": "pipelines"}
 """Sections without a list of their own → the one that leads to them."""
 
 

@@ -12,8 +12,10 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from paddlecloud.api.argo_nodes import BadPacking, packed
 from paddlecloud.api.names import JOB_LABEL, MODEL_LABEL, SAMPLESET_LABEL, SERVICE, SERVICE_LABEL
 from paddlecloud.kube import access
+from paddlecloud.kube.argo import CRON_WORKFLOW, OVER, WORKFLOW, WORKFLOWS
 from paddlecloud.kube.cache import Indexer
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
@@ -70,6 +72,22 @@ def slim_pod(pod: Object) -> Object:
     return slim(pod)
 
 
+def slim_workflow(workflow: Object) -> Object:
+    """Without its templates. Nodes of a run that is over are packed until a page shows them: most runs are over."""
+    kept = ("arguments", "entrypoint", "shutdown", "suspend", "workflowTemplateRef")
+    spec, status = workflow.get("spec") or {}, workflow.get("status") or {}
+    workflow["spec"] = {name: spec[name] for name in kept if name in spec}
+    for name in ("storedTemplates", "resourcesDuration", "artifactRepositoryRef", "synchronization"):
+        status.pop(name, None)
+    stored = status.pop("storedWorkflowTemplateSpec", None) or {}
+    if stored.get("arguments"):
+        status["storedWorkflowTemplateSpec"] = {"arguments": stored["arguments"]}
+    if status.get("nodes") and status.get("phase") in OVER:
+        with contextlib.suppress(BadPacking):  # it stays as it was; the page that shows it says why it cannot
+            workflow["status"] = packed(status)
+    return slim(workflow)
+
+
 def in_namespace(obj: Object, value: str) -> str:
     """Values of indexes begin with the namespace: a label or uid of another one's object must find nothing."""
     return f"{obj['metadata'].get('namespace', '')}/{value}"
@@ -100,19 +118,25 @@ def _by_subject(event: Object) -> Iterable[str]:
 
 JOB, NODE, SUBJECT = "job", "node", "subject"
 SERVICE_OF, SAMPLE_SET, MODEL_OF = "service", "sampleset", "model"
+RUN, SCHEDULE = "run", "schedule"
 INDEXES: dict[str, dict[str, Indexer]] = {
     PODS.full_name: {
         JOB: _by_label(JOB_LABEL),
         NODE: _by_node,
         SERVICE_OF: _by_label(SERVICE_LABEL),
         SAMPLE_SET: _by_label(SAMPLESET_LABEL),
+        RUN: _by_label(WORKFLOW),
     },
     PADDLEJOBS.full_name: {SAMPLE_SET: _by_claim},
     KNATIVE_REVISIONS.full_name: {SERVICE_OF: _by_label(SERVICE)},
     MODELVERSIONS.full_name: {MODEL_OF: _by_label(MODEL_LABEL)},
+    WORKFLOWS.full_name: {SCHEDULE: _by_label(CRON_WORKFLOW)},
     EVENTS.full_name: {SUBJECT: _by_subject},
 }
-TRANSFORMS: dict[str, Callable[[Object], Object]] = {PODS.full_name: slim_pod}
+TRANSFORMS: dict[str, Callable[[Object], Object]] = {
+    PODS.full_name: slim_pod,
+    WORKFLOWS.full_name: slim_workflow,
+}
 
 
 class Rows(Generic[T]):

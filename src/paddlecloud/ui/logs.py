@@ -1,4 +1,4 @@
-"""Logs of a job's ranks while they are written, as server-sent events: the follower of `pdc logs -f`, for a browser.
+"""Logs of a job's ranks, or of a run's steps, as server-sent events: the follower of `pdc logs -f`, for a browser.
 
 They are read with the credentials of the viewer. Lines are sent in bundles: a program that prints a thousand lines a
 second is one event then.
@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
+from paddlecloud.kube.argo import WORKFLOWS
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import PADDLEJOBS
+from paddlecloud.kube.resource import PADDLEJOBS, Resource
 from paddlecloud.sdk.following import Follower
 from paddlecloud.sdk.logs import Line, LogOptions
 from paddlecloud.sdk.loop_tasks import LoopTasks
@@ -28,16 +29,22 @@ MOST_CHARACTERS = 4096
 """Of a line: nobody reads more on a page, and bundles that nobody takes are kept in memory."""
 
 
+KINDS: Mapping[str, Resource] = {"jobs": PADDLEJOBS, "pipelines": WORKFLOWS}
+"""By the section of the page."""
+
+
 class Wanted(NamedTuple):
+    resource: Resource
     namespace: str
     name: str
     tags: frozenset[str]
-    """`worker-0`; empty for the first ranks."""
+    """`worker-0`, or a step; empty for the first ones."""
 
     @classmethod
     def of(cls, query: Mapping[str, str]) -> Wanted:
         tags = frozenset(filter(None, query.get("ranks", "").split(",")[:MOST_RANKS]))
-        return cls(query.get("namespace", ""), query.get("name", ""), tags)
+        resource = KINDS.get(query.get("section", ""), PADDLEJOBS)
+        return cls(resource, query.get("namespace", ""), query.get("name", ""), tags)
 
 
 def choose(members: Sequence[Member], tags: frozenset[str]) -> list[Member]:
@@ -52,7 +59,7 @@ def shortened(text: str) -> str:
 
 
 async def events(client: Client, wanted: Wanted) -> live.Events:
-    place = ObjectRef(PADDLEJOBS, wanted.name, wanted.namespace)
+    place = ObjectRef(wanted.resource, wanted.name, wanted.namespace)
     follower = Follower(client, place, lambda members: choose(members, wanted.tags), LogOptions(tail=TAIL), LoopTasks())
     bundle: list[dict[str, str]] = []
     loop = asyncio.get_running_loop()

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from paddlecloud.api.argo import GROUP
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import SystemClock
 from paddlecloud.kube.config import Config
@@ -68,12 +69,13 @@ async def stored(client: Client, *objects: Object) -> None:
     """With their status, as a controller would write it."""
     for obj in objects:
         resource = resource_of(obj)
-        body: Any = {key: value for key, value in obj.items() if key != "status"}
+        whole = resource.group == GROUP  # Argo's kinds have no subresource
+        body: Any = {key: value for key, value in obj.items() if key != "status" or whole}
         body["metadata"] = {
             key: value
             for key, value in obj["metadata"].items()
             if key not in ("uid", "resourceVersion", "creationTimestamp", "ownerReferences")
         }
         made = await client.create(resource, body)
-        if obj.get("status"):
+        if obj.get("status") and not whole:
             await client.update(resource, {**made, "status": obj["status"]}, subresource="status")

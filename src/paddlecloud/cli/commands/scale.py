@@ -26,6 +26,7 @@ SUSPENDABLE: dict[tuple[str, str], tuple[str, ...]] = {
     ("batch", "Job"): ("spec", "suspend"),
     ("batch", "CronJob"): ("spec", "suspend"),
     ("argoproj.io", "Workflow"): ("spec", "suspend"),
+    ("argoproj.io", "CronWorkflow"): ("spec", "suspend"),
 }
 
 

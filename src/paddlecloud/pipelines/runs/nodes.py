@@ -11,6 +11,8 @@ from paddlecloud.api.argo_nodes import BadPacking, unpacked
 from paddlecloud.kube.errors import Invalid
 from paddlecloud.kube.resource import Object
 
+_TEXTS = ("name", "displayName", "type", "phase", "message", "boundaryID", "templateName", "startedAt", "finishedAt")
+_MAPS = ("memoizationStatus", "templateRef")
 _LISTS = ("parameters", "artifacts")
 
 
@@ -32,7 +34,9 @@ def nodes_of(workflow: Object) -> dict[str, Any]:
 
 def _readable(node: Object) -> Object:
     """Without values of other types than Argo's."""
-    made = dict(node)
+    wrong = {name for name in _TEXTS if not isinstance(node.get(name, ""), str)}
+    wrong |= {name for name in _MAPS if not isinstance(node.get(name, {}), dict)}
+    made = {name: value for name, value in node.items() if name not in wrong}
     if "children" in made:
         children = made["children"]
         made["children"] = [each for each in children if isinstance(each, str)] if isinstance(children, list) else []

@@ -85,11 +85,19 @@ def failure(workflow: Object) -> str:
 
 
 def failed_step(workflow: Object) -> Object | None:
-    """The node of the first step that failed with a message. Raises `Invalid` if the nodes cannot be read."""
+    """The node of the first step that failed with a message. Raises `Invalid` if the nodes cannot be read.
+
+    An attempt that failed is none, where a later one of its step succeeded."""
+    nodes = nodes_of(workflow)
+    succeeded = [node for node in nodes.values() if node.get("type") == "Retry" and node.get("phase") == "Succeeded"]
+    outlived = {child for node in succeeded for child in node.get("children") or ()}
     failed = [
         {**node, "id": key}
-        for key, node in nodes_of(workflow).items()
-        if node.get("phase") in ("Failed", "Error") and node.get("type") == "Pod" and node.get("message")
+        for key, node in nodes.items()
+        if node.get("phase") in ("Failed", "Error")
+        and node.get("type") == "Pod"
+        and node.get("message")
+        and key not in outlived
     ]
     return min(failed, key=lambda node: str(node.get("finishedAt") or ""), default=None)
 

@@ -1,4 +1,4 @@
-// Logs of several ranks side by side, as they are written.
+// Logs of several ranks or steps side by side, as they are written.
 
 const panes = document.getElementById("logs");
 const follow = document.getElementById("follow");
@@ -11,8 +11,8 @@ let events = null;
 function listen() {
   if (events || document.hidden) return;
   for (const pre of panes.querySelectorAll("pre")) pre.textContent = "";
-  const { namespace, name, ranks } = panes.dataset;
-  events = new EventSource("/-/logs?" + new URLSearchParams({ namespace, name, ranks }));
+  const { section, namespace, name, ranks } = panes.dataset;
+  events = new EventSource("/-/logs?" + new URLSearchParams({ section, namespace, name, ranks }));
   events.onopen = () => show("on", state.dataset.on);
   events.addEventListener("lines", (event) => add(JSON.parse(event.data)));
   events.addEventListener("ended", () => { stop(); panes.dataset.state = "ended"; show("", panes.dataset.ended); });

@@ -46,7 +46,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "job.labels": ("Labels", "标签"),
     "job.logs-off": ("Scripts are off. Show the last lines:", "脚本已关闭。显示最后几行："),
     "job.logs-wait": ("waiting for output…", "等待输出……"),
-    "job.logs-ended": ("The job has ended.", "作业已结束。"),
     "job.logs-follow": ("Follow the end", "跟随末尾"),
     "job.logs-find": ("Find in lines", "在行中查找"),
     "job.show": ("Show", "显示"),

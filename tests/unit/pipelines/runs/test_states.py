@@ -34,6 +34,23 @@ def test_lists_of_metadata_read_argos_label() -> None:
     assert states.phase_of({"metadata": {"labels": {names.PHASE: "Failed"}}}) == "Failed"
 
 
+@pytest.mark.parametrize(("second", "first_failure"), [("Succeeded", "b"), ("Failed", "a(0)")])
+def test_an_attempt_that_failed_is_no_cause_where_a_later_one_succeeded(second: str, first_failure: str) -> None:
+    nodes = {
+        "r": {"name": "w.a", "type": "Retry", "phase": second, "children": ["1", "2"]},
+        "1": _pod("a(0)", "Failed", 1),
+        "2": _pod("a(1)", second, 2),
+        "b": _pod("b", "Failed", 3),
+    }
+    workflow = {"metadata": {"name": "w"}, "status": {"phase": "Failed", "nodes": nodes}}
+    assert states.failure(workflow) == f"{first_failure}: exit code 1"
+
+
+def _pod(name: str, phase: str, second: int) -> dict[str, object]:
+    times = {"startedAt": f"2026-01-01T00:00:0{second}Z", "finishedAt": f"2026-01-01T00:00:0{second}Z"}
+    return {"name": f"w.{name}", "displayName": name, "type": "Pod", "phase": phase, "message": "exit code 1", **times}
+
+
 @pytest.mark.parametrize(
     ("failure", "account"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from paddlecloud.api.names import MODEL_LABEL
+from paddlecloud.kube.argo import CRON_WORKFLOW, CRON_WORKFLOWS, WORKFLOWS
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES, SAMPLESETS, Object, Resource
 from unit.ui import hostile
 
@@ -23,7 +24,7 @@ def of(resource: Resource, name: str, spec: Any, status: Any = None, **labels: s
 
 def poisoned() -> list[Object]:
     """All of them are called `words`."""
-    return [service(), sample_set(), model(), model_version()]
+    return [service(), sample_set(), model(), model_version(), run(), schedule()]
 
 
 def service() -> Object:
@@ -68,3 +69,26 @@ def model_version() -> Object:
         "createdBy": f"u{hostile.ATTACK}", "store": f"s3://{hostile.ATTACK}",
     }  # fmt: skip
     return of(MODELVERSIONS, "words.1", spec, **{MODEL_LABEL: "words"})
+
+
+def run() -> Object:
+    arguments = {"parameters": [{"name": f"p{hostile.ATTACK}", "value": hostile.ATTACK}]}
+    step = {
+        "id": "words-1", "name": "words.a", "displayName": f"a{hostile.ATTACK}", "type": "Pod", "phase": "Failed",
+        "message": hostile.ATTACK, "startedAt": TIME, "finishedAt": TIME, "children": [f"words-2{hostile.ATTACK}"],
+        "inputs": arguments, "memoizationStatus": {"key": hostile.ATTACK, "hit": True},
+        "outputs": {"artifacts": [{"name": hostile.ATTACK, "path": "/m", "s3": {"key": f"k{hostile.ATTACK}"}}]},
+    }  # fmt: skip
+    after = {**step, "id": f"words-2{hostile.ATTACK}", "children": [], "phase": hostile.ATTACK}
+    nodes = {"words-1": step, f"words-2{hostile.ATTACK}": after}
+    status = {"phase": "Failed", "message": f"failed {hostile.ATTACK}", "nodes": nodes, "startedAt": TIME}
+    spec = {"entrypoint": "main", "arguments": arguments, "templates": [{"name": "main", "suspend": {}}]}
+    made = of(WORKFLOWS, "words", spec, status, **{CRON_WORKFLOW: "words"})
+    made["metadata"]["annotations"] = {"pipelines.kubeflow.org/run_name": f"run {hostile.ATTACK}"}
+    return made
+
+
+def schedule() -> Object:
+    workflow = {"entrypoint": "main", "templates": [{"name": "main", "suspend": {}}]}
+    spec = {"schedules": [f"0 9 * * *{hostile.ATTACK}"], "workflowSpec": workflow, "timezone": hostile.ATTACK}
+    return of(CRON_WORKFLOWS, "words", spec)

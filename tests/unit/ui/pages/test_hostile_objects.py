@@ -73,6 +73,10 @@ SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service
     "models",
     "model",
     "modelversion",
+    "pipelines",
+    "pipeline_run",
+    "schedules",
+    "schedule",
 }
 
 
