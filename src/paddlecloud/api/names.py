@@ -37,6 +37,8 @@ MODELVERSION = KindName(MODELHUB, "v1alpha1", "modelversions", "ModelVersion")
 KUBEFLOW_PADDLEJOB = KindName("kubeflow.org", "v1", "paddlejobs", "PaddleJob")
 PROFILE = KindName("kubeflow.org", "v1", "profiles", "Profile")
 
+ROLES = ("ps", "worker", "heter")
+"""That pods of a PaddleJob have, in the order in which they start."""
 JOB_LABEL = "paddlepaddle.org/job-name"
 """Of everything made for a PaddleJob, with the job's name as value."""
 ROLE_LABEL = "paddlepaddle.org/role"

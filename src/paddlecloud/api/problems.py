@@ -59,6 +59,14 @@ def decode_as(struct: type[S], obj: Any) -> S:
         raise DecodeError(f"not a {struct.__name__}: {error}") from error
 
 
+def decode_or_empty(struct: type[S], obj: Any) -> S:
+    """The same for a status: an empty one for what somebody else wrote in another shape."""
+    try:
+        return decode_as(struct, obj)
+    except DecodeError:
+        return struct()
+
+
 def encode(struct: msgspec.Struct) -> dict[str, Any]:
     """The plain dict of a struct: exactly the fields that were set."""
     built: dict[str, Any] = msgspec.to_builtins(struct)

@@ -16,7 +16,7 @@ from paddlecloud.api.kind import AGE, Column, KindDeclaration
 from paddlecloud.api.name_rules import DNS_LABEL, MAX_LABEL, no_longer_than
 from paddlecloud.api.problems import Problem, declared_problems, decode_as, invalid, required
 
-ROLES = ("edit", "view")
+RIGHTS = ("edit", "view")
 KEEP, DELETE = "Keep", "Delete"
 MOST_CONTRIBUTORS = 500
 RBAC = "rbac.authorization.k8s.io"
@@ -36,7 +36,7 @@ class Subject(Wire):
 class Contributor(Subject):
     """Somebody who works in the namespace besides its owner."""
 
-    role: Annotated[str | None, doc("What they may do there; `edit` when left out.", enum=list(ROLES))] = None
+    role: Annotated[str | None, doc("What they may do there; `edit` when left out.", enum=list(RIGHTS))] = None
 
 
 class QuotaSpec(Wire):

@@ -1,9 +1,12 @@
-"""What a caller may do, asked of the API server with the caller's own credentials (SelfSubjectAccessReview)."""
+"""What a caller may do (SelfSubjectAccessReview), and who the API server takes the caller for (SelfSubjectReview).
+
+Both are asked with the caller's own credentials.
+"""
 
 from __future__ import annotations
 
 from paddlecloud.kube.client import Client
-from paddlecloud.kube.resource import SELFSUBJECTACCESSREVIEWS, Object, Resource
+from paddlecloud.kube.resource import SELFSUBJECTACCESSREVIEWS, SELFSUBJECTREVIEWS, Object, Resource
 
 EVERYWHERE = ""
 """As namespace: in all of them."""
@@ -27,3 +30,10 @@ def is_allowed(answer: Object) -> bool:
 
 async def may(client: Client, verb: str, resource: Resource, namespace: str = EVERYWHERE, name: str = "") -> bool:
     return is_allowed(await client.create(SELFSUBJECTACCESSREVIEWS, review(verb, resource, namespace, name)))
+
+
+async def user_name(client: Client) -> str:
+    """Empty where the answer has none. API servers before Kubernetes 1.28 do not serve the question: `NotFound`."""
+    question = {"apiVersion": SELFSUBJECTREVIEWS.api_version, "kind": SELFSUBJECTREVIEWS.kind}
+    answer = await client.create(SELFSUBJECTREVIEWS, question)
+    return str(((answer.get("status") or {}).get("userInfo") or {}).get("username") or "")

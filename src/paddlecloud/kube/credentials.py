@@ -24,6 +24,12 @@ class Credential(NamedTuple):
     certificate: bytes | None = None  # PEM
     key: bytes | None = None  # PEM
 
+    @property
+    def token(self) -> str:
+        """That of a Bearer header; empty where requests prove otherwise who they come from."""
+        scheme, _, value = (self.authorization or "").partition(" ")
+        return value if scheme.lower() == "bearer" else ""
+
     def __repr__(self) -> str:
         return "Credential(...)"  # keeps secrets out of tracebacks and logs
 

@@ -65,6 +65,11 @@ def controller_of(obj: Object) -> Object | None:
     return None
 
 
+def is_owned_by(obj: Object, uid: str) -> bool:
+    """Whether one of its owner references names the object with this uid, as controller or not."""
+    return any(ref.get("uid") == uid for ref in obj["metadata"].get("ownerReferences") or ())
+
+
 def owner_reference(owner: Object) -> Object:
     """To the controlling owner, from what is made for it."""
     meta = owner["metadata"]
@@ -113,6 +118,9 @@ CSINODES = Resource("storage.k8s.io", "v1", "csinodes", "CSINode", namespaced=Fa
 CSISTORAGECAPACITIES = Resource("storage.k8s.io", "v1", "csistoragecapacities", "CSIStorageCapacity")
 VOLUMEATTACHMENTS = Resource("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", namespaced=False)
 HORIZONTALPODAUTOSCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+SELFSUBJECTREVIEWS = Resource(
+    "authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False
+)
 SELFSUBJECTACCESSREVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
 )

@@ -54,6 +54,14 @@ def parse_rfc3339(text: str) -> float:
     return whole + float(f"0.{fraction}") if fraction else whole
 
 
+def moment_of(text: object) -> float | None:
+    """As `parse_rfc3339`; None for what is no time. Objects that others write may hold anything."""
+    try:
+        return parse_rfc3339(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
 def human_duration(seconds: float) -> str:
     """`5s`, `2m3s`, `10m`, `4h5m`, `3d4h`, `12d`, `2y3d`: two units while short, one when long; nothing below zero.
 

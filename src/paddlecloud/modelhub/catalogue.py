@@ -60,6 +60,11 @@ def get(store: Store, which: VersionKey) -> Manifest:
 
 def versions(store: Store, namespace: str = "", model: str = "") -> Iterator[VersionKey]:
     """All of a store, of a namespace or of a model, by their keys alone."""
+    return (which for which, _ in versions_and_times(store, namespace, model))
+
+
+def versions_and_times(store: Store, namespace: str = "", model: str = "") -> Iterator[tuple[VersionKey, float]]:
+    """The same, each with the time at which its manifest was written."""
     prefix = layout.VERSIONS
     if namespace:
         prefix += reference.namespace_name(namespace) + "/"
@@ -68,7 +73,7 @@ def versions(store: Store, namespace: str = "", model: str = "") -> Iterator[Ver
     for entry in store.list(prefix):
         parts = entry.key.removeprefix(layout.VERSIONS).removesuffix(".json").split("/")
         if len(parts) == 3:
-            yield VersionKey(*parts)
+            yield VersionKey(*parts), entry.mtime
 
 
 def remove(store: Store, which: VersionKey) -> bool:

@@ -25,6 +25,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from paddlecloud.api import names
+from paddlecloud.api.training_pod import listed, mapping, mappings, training_container, training_pod
 from paddlecloud.kube.literal_text import without_escapes
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.sizes import binary_size
@@ -33,8 +34,6 @@ MOST = 64
 """Entries; `ModelVersionSpec.origin` has no more."""
 LONGEST = 1024
 MOST_VARIABLES = 16
-ROLES = ("worker", "ps", "heter")
-"""The first that a job has is the one whose program makes the model."""
 
 _SECRET = re.compile(r"(?i)(token|secret|passw|credential|auth|api[-_]?key|access[-_]?key|private[-_]?key)")
 _GIVEN = re.compile(
@@ -50,14 +49,14 @@ def of_job(job: Object, pod: Object | None = None, *, namespace: str = "") -> di
     """The job's own part. `pod` is one of its pods, of which the image's id is known; `namespace` the version's."""
     meta = job["metadata"]
     container = training_container(job)
-    words = [str(word) for key in ("command", "args") for word in _listed(container.get(key))]
+    words = [str(word) for key in ("command", "args") for word in listed(container.get(key))]
     found = {"job": str(meta["name"]), "job-uid": str(meta.get("uid") or "")}
     if namespace and meta.get("namespace") not in (None, namespace):
         found["job-namespace"] = str(meta["namespace"])
     found["image"] = str(container.get("image") or "")
     found["image-id"] = image_id(pod, str(container.get("name") or ""))
     found["command"] = without_secrets(without_escapes(" ".join(words)))
-    found |= _variables(_mappings(container.get("env")))
+    found |= _variables(mappings(container.get("env")))
     found |= of_run(job)
     return {key: value for key, value in found.items() if value}
 
@@ -125,38 +124,12 @@ def seen_by(job: Object | None) -> list[dict[str, Any]]:
     return list(((job or {}).get("status") or {}).get("data") or ())
 
 
-def training_container(job: Object) -> dict[str, Any]:
-    return next(iter(_mappings(_training_pod(job).get("containers"))), {})
-
-
 def claims_of(job: Object) -> list[str]:
     """The claims that its training program mounts, that of `sampleSetRef` first: some are those of SampleSets."""
-    mounted = [_mapping(one.get("persistentVolumeClaim")) for one in _mappings(_training_pod(job).get("volumes"))]
-    wanted = [_mapping(_spec(job).get("sampleSetRef")).get("name"), *(one.get("claimName") for one in mounted)]
+    mounted = [mapping(one.get("persistentVolumeClaim")) for one in mappings(training_pod(job).get("volumes"))]
+    referenced = mapping(mapping(job.get("spec")).get("sampleSetRef")).get("name")
+    wanted = [referenced, *(one.get("claimName") for one in mounted)]
     return list(dict.fromkeys(name for name in wanted if name and isinstance(name, str)))
-
-
-def _training_pod(job: Object) -> dict[str, Any]:
-    """The spec of the pods that train. Templates have no schema: what is no mapping is as if it were not there."""
-    spec = _spec(job)
-    block: Object = next((spec[role] for role in ROLES if isinstance(spec.get(role), dict)), {})
-    return _mapping(_mapping(block.get("template")).get("spec"))
-
-
-def _spec(job: Object) -> dict[str, Any]:
-    return _mapping(job.get("spec"))
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _mappings(value: Any) -> list[dict[str, Any]]:
-    return [one for one in _listed(value) if isinstance(one, dict)]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def image_id(pod: Object | None, container: str) -> str:

@@ -19,7 +19,7 @@ from paddlecloud.api.durations import SECONDS
 from paddlecloud.api.model import aliases
 from paddlecloud.api.model.reference import LATEST
 from paddlecloud.api.model.spec import AGE_PATTERN, ModelSpec, Retention
-from paddlecloud.kube.times import parse_rfc3339
+from paddlecloud.kube.times import moment_of
 from paddlecloud.modelhub.users import named, users_by_version
 
 Version = Mapping[str, Any]
@@ -120,9 +120,4 @@ def _pushed(version: Version) -> float:
     return registered if pushed is None else min(pushed, registered)
 
 
-@functools.lru_cache(maxsize=32768)  # of every version, each time that one of them changes
-def _time(text: Any) -> float | None:
-    try:
-        return parse_rfc3339(str(text))
-    except ValueError:
-        return None
+_time = functools.lru_cache(maxsize=32768)(moment_of)  # of every version, each time that one of them changes

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
-from paddlecloud.kube.resource import PODS, Object, Resource
+from paddlecloud.kube.resource import PODS, Object, Resource, is_owned_by
 from paddlecloud.sdk.logs import Line, LogOptions, read
 from paddlecloud.sdk.members import Member, in_order, member, members_of, watch_selector
 from paddlecloud.sdk.outcome import ending
@@ -158,7 +158,7 @@ class Follower:
 
     def _consider(self, pod: Object) -> None:
         """A pod as it was a moment ago; pods of an earlier object of this name do not belong to this one."""
-        if any(ref.get("uid") == self._uid for ref in pod["metadata"].get("ownerReferences") or ()):
+        if is_owned_by(pod, self._uid):
             self._known[str(pod["metadata"]["name"])] = member(pod)
             self._read_started()
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paddlecloud.api.names import PADDLEJOB
+from paddlecloud.api.names import PADDLEJOB, ROLES
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.wording import cause_of
 from paddlecloud.sdk import html
@@ -134,7 +134,7 @@ class JobManifest(Manifest):
 
     def _facts(self) -> dict[str, object]:
         status = self.body.get("status") or {}
-        roles = {role.title(): (status.get(role) or {}).get("ready") for role in ("ps", "worker", "heter")}
+        roles = {role.title(): (status.get(role) or {}).get("ready") for role in ROLES}
         facts = {"Namespace": self.namespace, "Phase": self.phase, "Mode": status.get("mode"), **roles}
         facts |= {"Restarts": status.get("restarts"), "Message": status.get("message")}
         facts |= {"Started": status.get("startTime"), "Ended": status.get("completionTime")}

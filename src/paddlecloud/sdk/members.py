@@ -21,7 +21,7 @@ from paddlecloud.api.names import (
 from paddlecloud.kube.argo import NODE_NAME, WORKFLOW, WORKFLOWS
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Forbidden, MethodNotAllowed, NotFound
-from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object, is_owned_by
 
 _KEPT = {"PaddleJob": PADDLEJOBS, "Workflow": WORKFLOWS}
 """Kinds below which the embedded platform keeps the logs of pods that are gone."""
@@ -134,14 +134,14 @@ async def pods_of(client: Client, obj: Object) -> list[Object]:
         return await _list(client, namespace, f"{SERVICE_LABEL}={meta['name']}")
     if obj.get("kind") == "Workflow":
         labelled = await _list(client, namespace, f"{WORKFLOW}={meta['name']}")
-        return [pod for pod in labelled if _owned_by(pod, uid)]
+        return [pod for pod in labelled if is_owned_by(pod, uid)]
     if obj.get("kind") == "PaddleJob":
         labelled = await _list(client, namespace, f"{JOB_LABEL}={meta['name']}")
-        if owned := [pod for pod in labelled if _owned_by(pod, uid)]:
+        if owned := [pod for pod in labelled if is_owned_by(pod, uid)]:
             return owned
     if not _may_own_pods(spec):
         return []
-    return [pod for pod in await _list(client, namespace, None) if _owned_by(pod, uid)]
+    return [pod for pod in await _list(client, namespace, None) if is_owned_by(pod, uid)]
 
 
 async def members_of(client: Client, obj: Object) -> list[Member]:
@@ -222,7 +222,3 @@ def _may_own_pods(spec: Object) -> bool:
     """A kind makes pods of templates; to look through all pods for any other kind would be a waste."""
     blocks = [spec, *(block for block in spec.values() if isinstance(block, dict))]
     return any("template" in block or "templates" in block for block in blocks)
-
-
-def _owned_by(pod: Object, uid: str) -> bool:
-    return any(ref.get("uid") == uid for ref in pod["metadata"].get("ownerReferences") or ())

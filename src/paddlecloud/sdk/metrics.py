@@ -13,6 +13,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from paddlecloud.api.training_pod import training_container
 from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.times import parse_rfc3339
@@ -161,7 +162,7 @@ def reader_pod(job: Object, logdirs: Sequence[str]) -> Object:
     meta = job["metadata"]
     container = {
         "name": "reader",
-        "image": folders.pod_of(job)["containers"][0]["image"],
+        "image": training_container(job)["image"],
         "command": ["sh", "-c", f"sleep {READER_SECONDS}"],
         "volumeMounts": [{**mount, "readOnly": True} for mount in placement.mounts],
     }

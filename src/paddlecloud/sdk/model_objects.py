@@ -12,6 +12,7 @@ from paddlecloud.api import model as kinds
 from paddlecloud.api.model.reference import Reference, object_name
 from paddlecloud.api.model.spec import ModelSpec
 from paddlecloud.api.names import MODEL_LABEL
+from paddlecloud.kube import access
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import AlreadyExists, ApiError
 from paddlecloud.kube.nearest import question
@@ -21,7 +22,6 @@ from paddlecloud.kube.resource import (
     MODELVERSIONS,
     PADDLESERVICES,
     Object,
-    Resource,
 )
 from paddlecloud.modelhub.errors import UnknownVersion, VersionExists
 from paddlecloud.modelhub.manifest import Manifest
@@ -29,14 +29,12 @@ from paddlecloud.modelhub.objects import model_object, version_object
 
 _SHARED = ("kubernetes-admin", "admin")
 """Users that several people are."""
-_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 
 
 async def user_name(client: Client) -> str:
     """Who the API server takes the caller for; the user of this machine where that is nobody in particular."""
     try:
-        found = await client.create(_REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind})
-        name = str(((found.get("status") or {}).get("userInfo") or {}).get("username") or "")
+        name = await access.user_name(client)
     except ApiError:  # older than Kubernetes 1.28, or not allowed
         name = ""
     return getpass.getuser() if not name or name in _SHARED or name.startswith("system:") else name

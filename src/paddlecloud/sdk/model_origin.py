@@ -20,7 +20,7 @@ from typing import NamedTuple
 from paddlecloud.api.names import JOB_LABEL
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError, NotFound
-from paddlecloud.kube.resource import PADDLEJOBS, PODS, SAMPLESETS, Object, Resource
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, SAMPLESETS, Object, Resource, is_owned_by
 from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.modelhub import code_commit, origin
 
@@ -70,11 +70,7 @@ async def of_job(client: Client, job: Object, *, namespace: str) -> Recorded:
     except ApiError as error:
         missing.append(f"pods of {meta['name']}: {error.message}")
         pods = []
-    own = [
-        pod
-        for pod in pods
-        if any(o.get("uid") == meta.get("uid") for o in pod["metadata"].get("ownerReferences") or ())
-    ]
+    own = [pod for pod in pods if is_owned_by(pod, meta.get("uid"))]
     ids = sorted(own, key=lambda pod: "-worker-" not in pod["metadata"]["name"])
     sets = await _sets(client, job, where, missing)
     found = origin.of_job(job, ids[0] if ids else None, namespace=namespace) | origin.of_data(sets, job)

@@ -141,14 +141,12 @@ def find_hub(config: Config) -> RemoteHub | None:
     address = os.environ.get(names.VARIABLE, "")
     if not address:
         return None
-    token = os.environ.get(names.TOKEN_VARIABLE) or ""
+    token = os.environ.get(names.TOKEN_VARIABLE) or config.source.fetch().token
     if not token:
-        scheme, _, token = (config.source.fetch().authorization or "").partition(" ")
-        if scheme.lower() != "bearer" or not token:
-            raise Denied(
-                f"the model hub at {address} takes tokens, and the kubeconfig has none: set {names.TOKEN_VARIABLE}, "
-                "for example to what `kubectl create token ACCOUNT` prints"
-            )
+        raise Denied(
+            f"the model hub at {address} takes tokens, and the kubeconfig has none: set {names.TOKEN_VARIABLE}, "
+            "for example to what `kubectl create token ACCOUNT` prints"
+        )
     return RemoteHub(address, token)
 
 

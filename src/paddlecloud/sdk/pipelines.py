@@ -192,7 +192,6 @@ def address(kubeconfig_file: str | None = None, context: str | None = None) -> t
             reason="NoPipelines",
         )
     credential = config.source.peek() or config.source.fetch()
-    kind, _, token = (credential.authorization or "").partition(" ")
-    if kind != "Bearer" or not token:
+    if not credential.token:
         raise ConfigError(f"context {config.context!r} has no token, which the pipelines' API needs", reason="NoToken")
-    return found.pipelines_url, token
+    return found.pipelines_url, credential.token

@@ -20,6 +20,7 @@ import msgspec
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.interpreter import program_of_module
 from paddlecloud.kube.resource import Object
+from paddlecloud.local.privatefiles import write_private
 from paddlecloud.ui.sessions import Identity
 
 SECONDS = 60.0
@@ -113,14 +114,11 @@ def _write(path: Path, config: Config) -> tuple[str, ...]:
     cluster = {"server": config.server, "insecure-skip-tls-verify": config.insecure}
     if config.ca:
         cluster["certificate-authority-data"] = base64.b64encode(config.ca).decode()
-    token = (credential.authorization or "").partition(" ")[2]
     body = {
         "apiVersion": "v1", "kind": "Config", "current-context": "dashboard",
         "clusters": [{"name": "dashboard", "cluster": cluster}],
-        "users": [{"name": "dashboard", "user": {"token": token}}],
+        "users": [{"name": "dashboard", "user": {"token": credential.token}}],
         "contexts": [{"name": "dashboard", "context": {"cluster": "dashboard", "user": "dashboard"}}],
     }  # fmt: skip
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as target:
-        target.write(msgspec.json.encode(body))
+    write_private(path, msgspec.json.encode(body))
     return ("--kubeconfig", str(path))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from paddlecloud.kube.sizes import binary_size
-from paddlecloud.kube.times import human_duration, parse_rfc3339
+from paddlecloud.kube.times import human_duration, moment_of
 
 OK, WAITING, FAILED, DONE, QUIET = "ok", "waiting", "failed", "done", "quiet"
 """Tones: classes of the style sheet. A tone is never the only thing that says something: its word stands beside it."""
@@ -28,17 +28,9 @@ def tone(word: object) -> str:
     return TONES.get(str(word), QUIET)
 
 
-def seconds_of(moment: object) -> float | None:
-    """An RFC 3339 time as seconds; None for what is none. Objects may hold any text."""
-    try:
-        return parse_rfc3339(str(moment))
-    except ValueError:
-        return None
-
-
-def age(moment: object, now: float) -> str:
+def age(text: object, now: float) -> str:
     """kubectl's short form: 3m, 2h5m, 4d."""
-    began = seconds_of(moment)
+    began = moment_of(text)
     return "" if began is None else human_duration(max(0.0, now - began))
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from paddlecloud.kube import access
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static, bearer
 from paddlecloud.kube.errors import Forbidden, NotFound
 from paddlecloud.kube.http import HttpTransport
-from paddlecloud.kube.resource import Resource
 from paddlecloud.ui.sessions import Identity
-
-_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 
 
 async def of_token(transport: HttpTransport, server: Config, token: str) -> Identity:
@@ -29,8 +27,7 @@ async def of_config(config: Config, client: Client, flags: tuple[str, ...]) -> I
 
 async def _name(client: Client) -> str:
     try:
-        answer = await client.create(_REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind})
+        return await access.user_name(client)
     except (NotFound, Forbidden):  # clusters before 1.28 do not say who one is
         await client.raw("GET", "/version")
         return ""
-    return str(((answer.get("status") or {}).get("userInfo") or {}).get("username") or "")

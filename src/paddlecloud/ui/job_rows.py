@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from paddlecloud.api.paddlejob.status import phase_of
+from paddlecloud.api.training_pod import TRAINING_ROLES
 from paddlecloud.kube.conditions import condition_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import ending
 from paddlecloud.ui.formatting import share
 
-ROLES = ("worker", "ps", "heter")
 DEFAULT_QUEUE = "default"
 
 
@@ -71,7 +71,7 @@ def row_of(job: Object) -> JobRow:
 
 def _pods(spec: Object, status: Object, *, ended: bool) -> str:
     found = []
-    for role in ROLES:
+    for role in TRAINING_ROLES:
         wanted = (spec.get(role) or {}).get("replicas")
         if wanted:
             ready = (status.get(role) or {}).get("ready") or f"0/{wanted}"

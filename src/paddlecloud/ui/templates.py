@@ -41,7 +41,6 @@ def environment(language: str) -> jinja2.Environment:
         now=time.time,
         path=path,
         static=static,
-        seconds_of=formatting.seconds_of,
         share=formatting.share,
         size=formatting.bytes_of,
     )

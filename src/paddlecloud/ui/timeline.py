@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from paddlecloud.kube.conditions import condition_of
 from paddlecloud.kube.resource import Object
-from paddlecloud.ui.formatting import seconds_of
+from paddlecloud.kube.times import moment_of
 
 QUEUED, PULLING, STARTING, RUNNING, RESTARTING = "queued", "pulling", "starting", "running", "restarting"
 
@@ -29,12 +29,12 @@ class Stretch(NamedTuple):
 def timeline(job: Object, pods: Sequence[Object], events: Iterable[Object], now: float) -> list[Stretch]:
     """A job that was restarted has one first attempt, then what its failures say; its pods are those of the last."""
     status = job.get("status") or {}
-    created = seconds_of(job["metadata"].get("creationTimestamp"))
+    created = moment_of(job["metadata"].get("creationTimestamp"))
     if created is None:
         return []
-    end = seconds_of(status.get("completionTime")) or now
-    started = seconds_of(status.get("startTime"))
-    failed = [at for one in status.get("failures") or () if (at := seconds_of(one.get("time"))) is not None]
+    end = moment_of(status.get("completionTime")) or now
+    started = moment_of(status.get("startTime"))
+    failed = [at for one in status.get("failures") or () if (at := moment_of(one.get("time"))) is not None]
     scheduled = _last(_condition_time(pod, "PodScheduled") for pod in pods)
     first_run = started if started is not None else end
     if failed and (started is None or failed[0] < first_run):
@@ -78,18 +78,18 @@ def _stretches(marks: Sequence[tuple[str, float]], end: float) -> list[Stretch]:
 
 def _condition_time(pod: Object, kind: str) -> float | None:
     found = condition_of(pod, kind) or {}
-    return seconds_of(found.get("lastTransitionTime")) if found.get("status") == "True" else None
+    return moment_of(found.get("lastTransitionTime")) if found.get("status") == "True" else None
 
 
 def _running_since(pod: Object) -> float | None:
     states = [entry.get("state") or {} for entry in (pod.get("status") or {}).get("containerStatuses") or ()]
     parts = [state.get("running") or state.get("terminated") or {} for state in states]
-    return _last(seconds_of(part.get("startedAt")) for part in parts)
+    return _last(moment_of(part.get("startedAt")) for part in parts)
 
 
 def _event_time(event: Object) -> float | None:
     for field in ("eventTime", "firstTimestamp", "lastTimestamp"):
-        if event.get(field) and (at := seconds_of(event[field])) is not None:
+        if event.get(field) and (at := moment_of(event[field])) is not None:
             return at
     return None
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from paddlecloud.api.names import JOB_LABEL
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import Object, is_owned_by
 from paddlecloud.visualdl import folders, server
 from paddlecloud.visualdl.flags import Flags, check
 
@@ -92,8 +92,7 @@ def owner(job: Object) -> Object:
 
 
 def belongs_to(found: Object, job: Object) -> bool:
-    owners = found["metadata"].get("ownerReferences") or ()
-    return any(one.get("uid") == job["metadata"]["uid"] for one in owners)
+    return is_owned_by(found, job["metadata"]["uid"])
 
 
 def _near(job: str) -> Object:

@@ -10,12 +10,10 @@ import json
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from paddlecloud.api.training_pod import mapping, mappings, training_container, training_pod
 from paddlecloud.kube.resource import PERSISTENTVOLUMECLAIMS, Object
 
-ROLES = ("worker", "ps", "heter")
-"""The first that a job has is the one whose program writes records."""
 OF_ONE_POD = frozenset(("emptyDir", "ephemeral", "configMap", "secret", "downwardAPI", "projected", "image"))
 """Types of volumes that no other pod can have."""
 CLAIMS = "/claims"
@@ -49,11 +47,11 @@ class TrainingContainer:
 
     @classmethod
     def of(cls, job: Object) -> TrainingContainer:
-        pod = pod_of(job)
-        first: Object = next(iter(pod.get("containers") or ()), {})
-        mounts = [one for one in first.get("volumeMounts") or () if one.get("mountPath")]
-        volumes = {str(one.get("name")): one for one in pod.get("volumes") or ()}
-        reference = (job.get("spec") or {}).get("sampleSetRef") or {}
+        pod = training_pod(job)
+        first = training_container(job)
+        mounts = [one for one in mappings(first.get("volumeMounts")) if one.get("mountPath")]
+        volumes = {str(one.get("name")): one for one in mappings(pod.get("volumes"))}
+        reference = mapping(mapping(job.get("spec")).get("sampleSetRef"))
         if (name := reference.get("name")) and (path := reference.get("mountPath")):
             volumes.setdefault(name, {"name": name, "persistentVolumeClaim": {"claimName": name}})
             mounts.append({"name": name, "mountPath": path})
@@ -91,14 +89,6 @@ def of_claim(claim: Object, image: str) -> Object:
 def is_claim(job: Object) -> bool:
     """Whether it was made by `of_claim`."""
     return bool(job.get("kind") == PERSISTENTVOLUMECLAIMS.kind)
-
-
-def pod_of(job: Object) -> dict[str, Any]:
-    """The pod template's spec of the role that writes records."""
-    spec = job.get("spec") or {}
-    block: Object = next((spec[role] for role in ROLES if isinstance(spec.get(role), dict)), {})
-    found: dict[str, Any] = (block.get("template") or {}).get("spec") or {}
-    return found
 
 
 def likely(job: Object) -> tuple[str, ...]:
@@ -185,7 +175,7 @@ def _source(volume: Object) -> Object:
 
 def like_the_job(job: Object) -> Object:
     """Fields for a pod that reads what the job's pods write."""
-    pod = pod_of(job)
+    pod = training_pod(job)
     return {field: pod[field] for field in PLACED_LIKE_THE_JOB if pod.get(field)}
 
 

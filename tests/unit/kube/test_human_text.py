@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from paddlecloud.kube.sizes import binary_quantity, binary_size, size
-from paddlecloud.kube.times import precise_duration
+from paddlecloud.kube.times import moment_of, precise_duration
 
 GIB = 1024**3
 
@@ -40,3 +40,16 @@ def test_a_number_of_bytes(count: int, quantity: str, binary: str, decimal: str)
 )
 def test_a_duration(seconds: float, text: str) -> None:
     assert precise_duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("1970-01-01T00:01:00Z", 60.0), ("1970-01-01T01:00:00.5+01:00", 0.5)],
+)
+def test_a_moment_of_an_object(text: str, seconds: float) -> None:
+    assert moment_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", [None, "", "yesterday", 60, "1970-02-30T00:00:00Z", "9999-12-31T23:59:59-23:59", {}])
+def test_what_is_no_moment_has_none(text: object) -> None:
+    assert moment_of(text) is None

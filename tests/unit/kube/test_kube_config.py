@@ -291,3 +291,10 @@ def test_the_environments_proxy_is_used_but_never_for_this_machine(
     server: str, environ: dict[str, str], proxy: str | None
 ) -> None:
     assert proxy_for(server, environ) == proxy
+
+
+@pytest.mark.parametrize(
+    ("header", "token"), [("Bearer t0ken", "t0ken"), ("bearer t0ken", "t0ken"), ("Basic dTpw", ""), (None, "")]
+)
+def test_only_a_bearer_header_has_a_token(header: str | None, token: str) -> None:
+    assert Credential(header).token == token

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from paddlecloud.api.names import ROLES
 from paddlecloud.api.paddlejob.declaration import DECLARATION
-from paddlecloud.api.paddlejob.roles import ROLES
 from paddlecloud.api.paddlejob.settings import JobSettings, Normalised, RoleSettings, mode_of, normalise, unknown_values
 from paddlecloud.api.paddlejob.spec import PaddleJob, PaddleJobSpec, RoleSpec
 from paddlecloud.api.paddlejob.status import PHASES, PaddleJobStatus, RoleStatus, phase_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from paddlecloud.api.fields import Rule
 from paddlecloud.api.name_rules import MAX_LABEL, at_creation
-from paddlecloud.api.paddlejob.roles import ROLES
+from paddlecloud.api.names import ROLES
 
 _PODS = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
 

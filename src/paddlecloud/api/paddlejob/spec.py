@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from paddlecloud.api.fields import Embedded, Int32, Int64, IntOrString, Resources, Root, Rule, Wire, doc
-from paddlecloud.api.paddlejob.roles import ROLES
+from paddlecloud.api.names import ROLES
 from paddlecloud.api.paddlejob.rules import NAME, NUMBERS_OF_PODS
 from paddlecloud.api.paddlejob.status import PaddleJobStatus
 

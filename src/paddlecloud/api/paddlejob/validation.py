@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from paddlecloud.api.name_rules import MAX_LABEL
-from paddlecloud.api.paddlejob.roles import ROLES
+from paddlecloud.api.names import ROLES
 from paddlecloud.api.paddlejob.rules import longest_name
 from paddlecloud.api.paddlejob.settings import INTRANETS, exit_code_range
 from paddlecloud.api.paddlejob.spec import (

@@ -61,7 +61,7 @@ def _of_platform(session: Session) -> str:
     if found is None or not found.dashboard_url or not is_embedded(session):
         return ""
     credential = session.api.config.source.peek() or session.api.config.source.fetch()
-    if not (credential.authorization or "").startswith("Bearer ") or session.api.config.headers:
+    if not credential.token or session.api.config.headers:
         return ""  # a certificate or an impersonation cannot be handed to another process
     return f"{found.dashboard_url}/?code={_code(found.dashboard_url, str(credential.authorization))}"
 

@@ -11,7 +11,7 @@ import argparse
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.api.names import JOB_LABEL, ROLES
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_selectors
 from paddlecloud.cli.render import output, table
@@ -155,13 +155,13 @@ def _progress(status: Object) -> dict[str, Any]:
 
 
 def _pods_wanted(spec: Object) -> int:
-    blocks = [spec[role] for role in ("ps", "worker", "heter") if isinstance(spec.get(role), dict)]
+    blocks = [spec[role] for role in ROLES if isinstance(spec.get(role), dict)]
     return sum(1 if block.get("replicas") is None else int(block["replicas"]) for block in blocks)
 
 
 def _gpus(spec: Object) -> int:
     total = 0
-    for role in ("ps", "worker", "heter"):
+    for role in ROLES:
         block = spec.get(role) or {}
         containers = ((block.get("template") or {}).get("spec") or {}).get("containers") or ()
         each = sum(

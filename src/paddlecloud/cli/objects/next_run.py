@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from paddlecloud.api.names import RETRY_AT
-from paddlecloud.api.paddlejob import ROLES
+from paddlecloud.api.names import RETRY_AT, ROLES
 from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.serverside import Applied
 from paddlecloud.kube.resource import PADDLEJOBS, Object

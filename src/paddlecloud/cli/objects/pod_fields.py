@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from paddlecloud.api.names import ROLES
 from paddlecloud.cli.failures import CliError
 from paddlecloud.cli.objects import schema
 from paddlecloud.cli.objects.api import Api
@@ -23,7 +24,7 @@ TEMPLATE = ("metadata", "spec")
 
 _OF_CONTAINER = ["resources", "volumeMounts", "env", "envFrom", "readinessProbe", "livenessProbe", "startupProbe"]
 _PARTS: dict[tuple[str, str], dict[str, str]] = {
-    ("batch.paddlepaddle.org", "PaddleJob"): {f"spec.{role}.template": "" for role in ("ps", "worker", "heter")},
+    ("batch.paddlepaddle.org", "PaddleJob"): {f"spec.{role}.template": "" for role in ROLES},
     ("kubeflow.org", "PaddleJob"): {f"spec.paddleReplicaSpecs.{role}.template": "" for role in ("Master", "Worker")},
     ("batch.paddlepaddle.org", "SampleSet"): {
         "spec.nodeAffinity": "spec.affinity.nodeAffinity",

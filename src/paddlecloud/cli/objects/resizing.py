@@ -6,7 +6,7 @@ An elastic job is made for that: nothing is said of it.
 
 from __future__ import annotations
 
-from paddlecloud.api.paddlejob import ROLES
+from paddlecloud.api.names import ROLES
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import ending
 

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
-from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.api.names import JOB_LABEL, ROLES
 from paddlecloud.kube.quantity import ONE, parse
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.times import parse_rfc3339
 
 HOUR = 3600.0
-ROLES = ("ps", "worker", "heter")
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from paddlecloud.cli.phrases import say
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.errors import Forbidden, NotFound
-from paddlecloud.kube.resource import NODES, PADDLEJOBS, PODGROUPS, PODS, QUEUES, Object, Resource
+from paddlecloud.kube.resource import NODES, PADDLEJOBS, PODGROUPS, PODS, QUEUES, Object, Resource, is_owned_by
 from paddlecloud.sdk.members import member
 
 if TYPE_CHECKING:
@@ -138,10 +138,9 @@ def _group_of(session: Session, obj: Object) -> Object | None:
         return None
 
     def is_its(group: Object) -> bool:
-        owners = [ref.get("uid") for ref in group["metadata"].get("ownerReferences") or ()]
         same_name = obj.get("kind") == "PaddleJob" and group["metadata"]["name"] == obj["metadata"]["name"]
         waits = (group.get("status") or {}).get("phase") in (None, "", "Pending")
-        return waits and (uid in (group["metadata"].get("uid"), *owners) or same_name)
+        return waits and (group["metadata"].get("uid") == uid or is_owned_by(group, uid) or same_name)
 
     return next(filter(is_its, groups), None)
 

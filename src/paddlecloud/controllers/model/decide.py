@@ -12,14 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.model import ModelSpec, ModelStatus, ModelVersionStatus, NextRemoval, decode, encode
 from paddlecloud.api.model.aliases import unrecorded
 from paddlecloud.api.model.reference import LONGEST
 from paddlecloud.api.names import MODEL_FINALIZER
-from paddlecloud.api.problems import DecodeError, decode_as
+from paddlecloud.api.problems import DecodeError, decode_or_empty
 from paddlecloud.kube import conditions
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Delete, Plan, PlannedEvent, set_finalizers
@@ -68,7 +67,7 @@ def decide(obj: Object, observed: Observed, now: float) -> ModelPlan:
 
 
 def decide_version(version: Object, observed: Observed, now: float) -> ModelPlan:
-    meta, old = version["metadata"], _status(version, ModelVersionStatus)
+    meta, old = version["metadata"], decode_or_empty(ModelVersionStatus, version.get("status") or {})
     finalizers = list(meta.get("finalizers") or [])
     plan, current = ModelPlan(), old.conditions
     if not observed.keeps:
@@ -108,7 +107,7 @@ def decide_version(version: Object, observed: Observed, now: float) -> ModelPlan
 
 
 def decide_model(model: Object, observed: Observed, now: float) -> ModelPlan:
-    meta, old = model["metadata"], _status(model, ModelStatus)
+    meta, old = model["metadata"], decode_or_empty(ModelStatus, model.get("status") or {})
     finalizers = list(meta.get("finalizers") or [])
     plan = ModelPlan()
     if meta.get("deletionTimestamp"):
@@ -212,14 +211,6 @@ def _shown(version: Object) -> str:
 
 def _without(finalizers: list[str]) -> list[str]:
     return [each for each in finalizers if each != MODEL_FINALIZER]
-
-
-def _status(obj: Object, kind: Any) -> Any:
-    """What stands there; nothing for what somebody else wrote in another shape."""
-    try:
-        return decode_as(kind, obj.get("status") or {})
-    except DecodeError:
-        return kind()
 
 
 def _with_status(plan: ModelPlan, obj: Object, status: ModelStatus | ModelVersionStatus) -> ModelPlan:

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from paddlecloud.api.model.reference import BadReference
-from paddlecloud.modelhub import catalogue, layout
+from paddlecloud.modelhub import catalogue
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.manifest import Manifest
 from paddlecloud.storage.stores import Store
@@ -60,11 +60,8 @@ class ModelStore:
         self._known.discard(which)
 
     def _listed(self) -> Iterable[tuple[VersionKey, float]]:
-        for entry in self._store.list(layout.VERSIONS):
-            parts = entry.key.removeprefix(layout.VERSIONS).removesuffix(".json").split("/")
-            if len(parts) != 3:
-                continue
+        for which, written in catalogue.versions_and_times(self._store):
             try:
-                yield catalogue.version_key(*parts), entry.mtime
+                yield catalogue.version_key(*which), written
             except BadReference:
                 continue  # somebody else's object

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from paddlecloud.api.paddlejob import ROLES
+from paddlecloud.api.names import ROLES
 from paddlecloud.controllers.operator import MakeInformer
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.gang import podgroup

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from paddlecloud.api.paddlejob import ROLES
+from paddlecloud.api.names import ROLES
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
 from paddlecloud.controllers.paddlejob import names

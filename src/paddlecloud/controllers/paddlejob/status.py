@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from paddlecloud.api.fields import Condition, ObjectReference
+from paddlecloud.api.names import ROLES
 from paddlecloud.api.paddlejob import JobSettings, PaddleJobStatus, RoleSettings, RoleStatus, encode
 from paddlecloud.controllers.paddlejob import names
 from paddlecloud.controllers.paddlejob.observe import PodView, State, started_at
@@ -177,7 +178,7 @@ SOON, LATER, MUCH_LATER = 1.0, 10.0, 60.0
 def essence(status: Object) -> Object:
     """The status without what may lag behind: counts, what pods report, what is awaited, the time of writing."""
     kept: dict[str, Any] = {k: v for k, v in status.items() if k != "message" and k not in _REPORTED}
-    for role in ("ps", "worker", "heter"):
+    for role in ROLES:
         if isinstance(kept.get(role), dict):
             kept[role] = {k: v for k, v in kept[role].items() if k not in _DRIFT}
     if kept.get("phase") in _QUIET_PHASES:

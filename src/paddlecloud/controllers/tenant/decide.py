@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.names import KEPT_ANNOTATION, OWNER_ANNOTATION, PROFILE_LABEL, PROFILE_UID, QUEUE_NAME
 from paddlecloud.api.names import PROFILE_FINALIZER as MARK
-from paddlecloud.api.problems import DecodeError, encode
+from paddlecloud.api.problems import DecodeError, decode_or_empty, encode
 from paddlecloud.api.profile import DELETE, Profile, ProfileSpec, ProfileStatus, Subject, decode, validate
 from paddlecloud.controllers.tenant import objects
 from paddlecloud.controllers.tenant.objects import CLOSED, POD_SECURITY, QUOTA, TenantSettings, covers
@@ -149,7 +149,7 @@ def _keep_marks(plan: Plan, observed: Observed, wanted: Object) -> None:
 
 
 def _judged(plan: Plan, obj: Object, spec: ProfileSpec, observed: Observed, *, with_queue: bool, now: float) -> Object:
-    old, name = _status(obj), obj["metadata"]["name"]
+    old, name = decode_or_empty(ProfileStatus, obj.get("status") or {}), obj["metadata"]["name"]
     owner = spec.owner or Subject()
     taken = observed.queues and not with_queue
     ignored = ", ".join(dict.fromkeys(str(plugin.kind) for plugin in spec.plugins or ()))
@@ -223,7 +223,7 @@ def _deletes(obj: Object) -> bool:
 
 
 def _not_ready(obj: Object, reason: str, text: str, now: float, plan: Plan | None = None) -> Plan:
-    old = _status(obj)
+    old = decode_or_empty(ProfileStatus, obj.get("status") or {})
     said = conditions.find(old.conditions, READY)
     plan = plan or Plan()
     if said is None or (said.reason, said.message) != (reason, text):
@@ -232,14 +232,6 @@ def _not_ready(obj: Object, reason: str, text: str, now: float, plan: Plan | Non
     known = conditions.put(old.conditions, Condition(type=READY, status="False", reason=reason, message=text), now)
     plan.status = encode(ProfileStatus(old.observed_generation, text, known))
     return plan
-
-
-def _status(obj: Object) -> ProfileStatus:
-    """What stands there; nothing for what somebody else wrote in another shape."""
-    try:
-        return decode({"status": obj.get("status") or {}}).status or ProfileStatus()
-    except DecodeError:
-        return ProfileStatus()
 
 
 def _owns(obj: Object, found: Object) -> bool:

@@ -12,10 +12,11 @@ from aiohttp import web
 
 from paddlecloud.api.model.reference import version_name
 from paddlecloud.api.names import MODEL_LABEL
+from paddlecloud.kube import access
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.errors import ApiError
-from paddlecloud.kube.resource import MODELVERSIONS, Resource
+from paddlecloud.kube.resource import MODELVERSIONS
 from paddlecloud.kube.server.request_limits import BodyReservation
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import catalogue, layout, manifest
@@ -36,7 +37,6 @@ MAX_FACTS = 256 << 10
 R = TypeVar("R")
 _RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _NOTHING = re.compile(r"bytes \*/(\d{1,15})")
-_REVIEWS = Resource("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 
 
 class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
@@ -178,7 +178,6 @@ def _few(raw: msgspec.Raw, kind: type[R]) -> R:
 async def _user(client: Client) -> str:
     """Who the Kubernetes API takes the caller for."""
     try:
-        found = await client.create(_REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind})
+        return await access.user_name(client)
     except ApiError:  # older than Kubernetes 1.28
         return ""
-    return str(((found.get("status") or {}).get("userInfo") or {}).get("username") or "")

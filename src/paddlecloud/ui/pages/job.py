@@ -9,7 +9,7 @@ from paddlecloud.cli.objects.events import planned_ends_of
 from paddlecloud.cli.objects.why import Verdict
 from paddlecloud.cli.render import events as event_rows
 from paddlecloud.kube.pods import phase_of
-from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object, is_owned_by
 from paddlecloud.sdk.members import Member, in_order, member
 from paddlecloud.ui import action_table, actions, verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage, found
@@ -59,7 +59,8 @@ class JobView(NamedTuple):
 async def load(asked: Asked) -> JobView:
     namespace, name = asked.params["namespace"], asked.params["name"]
     job = found(await asked.reader.get(PADDLEJOBS, namespace, name))
-    pods = [pod for pod in await asked.reader.by_index(PODS, JOB, f"{namespace}/{name}") if _is_of(pod, job)]
+    named = await asked.reader.by_index(PODS, JOB, f"{namespace}/{name}")
+    pods = [pod for pod in named if is_owned_by(pod, job["metadata"]["uid"])]  # not of an earlier job of this name
     happened = await events_of(asked, (job, *pods[:ASKED_PODS]))
     if asked.quick:
         explanation = verdicts.quick(job, pods, happened, now=asked.now, language=asked.language)
@@ -85,12 +86,6 @@ def commands(name: str, namespace: str) -> list[str]:
     where = ["-n", namespace]
     words = (["explain", f"pdj/{name}"], ["logs", "-f", name], ["get", f"pdj/{name}", "-o", "yaml"], ["metrics", name])
     return [shlex.join(["pdc", *one, *where]) for one in words]
-
-
-def _is_of(pod: Object, job: Object) -> bool:
-    """Not of an earlier job of this name."""
-    owners = [ref.get("uid") for ref in pod["metadata"].get("ownerReferences") or ()]
-    return job["metadata"].get("uid") in owners
 
 
 def _rank(one: Member, asked: Asked) -> Rank:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from paddlecloud.cli.objects.why import Verdict
 from paddlecloud.kube.resource import PADDLEJOBS, PODS
+from paddlecloud.kube.times import moment_of
 from paddlecloud.ui import verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage
 from paddlecloud.ui.feed import JOB
-from paddlecloud.ui.formatting import seconds_of
 from paddlecloud.ui.job_rows import JobRow, row_of
 
 MOST = 12
@@ -52,12 +52,12 @@ async def load(asked: Asked) -> OverviewView:
 
 def _is_trouble(row: JobRow, now: float) -> bool:
     if row.ending == "failed":
-        return now - (seconds_of(row.ended) or seconds_of(row.created) or now) < RECENT
+        return now - (moment_of(row.ended) or moment_of(row.created) or now) < RECENT
     return not row.ending and row.phase not in ("Running", "Suspended") and _waited(row, now) > LONG_WAIT
 
 
 def _waited(row: JobRow, now: float) -> float:
-    return now - (seconds_of(row.created) or now)
+    return now - (moment_of(row.created) or now)
 
 
 def _urgency(row: JobRow) -> tuple[bool, str]:

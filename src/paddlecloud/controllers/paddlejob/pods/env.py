@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from paddlecloud.api.names import ROLES
 from paddlecloud.api.paddlejob import JobSettings
 from paddlecloud.api.paddlejob.gate import GENERATION, SERVERS_READY
 from paddlecloud.controllers.paddlejob import names
@@ -58,9 +59,7 @@ def holds_workers(settings: JobSettings) -> bool:
 def shared(settings: JobSettings, hosts: Hosts, *, port: int) -> dict[str, str]:
     """What all pods get."""
     data = {"TRAINER_PORTS_NUM": str(ports.BLOCK), "PADDLE_PORT": str(port), "PADDLE_JOB_ID": job_id(settings)}
-    servers, workers, heters = (
-        [endpoint(host, port) for host in hosts.get(role, ())] for role in ("ps", "worker", "heter")
-    )
+    servers, workers, heters = ([endpoint(host, port) for host in hosts.get(role, ())] for role in ROLES)
     if servers:
         data["PADDLE_PSERVERS_IP_PORT_LIST"] = ",".join(servers)
     if workers:

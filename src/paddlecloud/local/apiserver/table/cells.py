@@ -10,7 +10,8 @@ from typing import Any
 
 from paddlecloud.kube.conditions import condition_of, has_condition
 from paddlecloud.kube.resource import Object, controller_of
-from paddlecloud.local.apiserver.table.humanize import NONE, UNSET, first_of_many, human_duration, timestamp
+from paddlecloud.kube.times import moment_of
+from paddlecloud.local.apiserver.table.humanize import NONE, UNSET, first_of_many, human_duration
 
 CellFunction = Callable[[Object, float], Any]
 
@@ -47,15 +48,15 @@ def job_completions(job: Object, now: float) -> str:
 
 
 def job_duration(job: Object, now: float) -> str:
-    start = timestamp(get(job, "status", "startTime"))
+    start = moment_of(get(job, "status", "startTime"))
     if start is None:
         return ""
-    end = timestamp(get(job, "status", "completionTime"))
+    end = moment_of(get(job, "status", "completionTime"))
     return human_duration((now if end is None else end) - start)
 
 
 def last_schedule(cron_job: Object, now: float) -> str:
-    moment = timestamp(get(cron_job, "status", "lastScheduleTime"))
+    moment = moment_of(get(cron_job, "status", "lastScheduleTime"))
     return NONE if moment is None else human_duration(now - moment)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from paddlecloud.kube import times
-from paddlecloud.kube.times import parse_rfc3339
+from paddlecloud.kube.times import moment_of
 
 NONE, UNKNOWN, INVALID, UNSET = "<none>", "<unknown>", "<invalid>", "<unset>"
 
@@ -16,22 +16,12 @@ def human_duration(seconds: float) -> str:
     return INVALID if int(seconds) < -1 else times.human_duration(seconds)
 
 
-def timestamp(text: Any) -> float | None:
-    """Seconds since the epoch, or None where no time can be read."""
-    if not isinstance(text, str) or not text:
-        return None
-    try:
-        return parse_rfc3339(text)
-    except ValueError:
-        return None
-
-
 def since(text: Any, now: float) -> str:
     """The age of a moment: `<unknown>` when it was never set, `<invalid>` when it cannot be read."""
     if not text:
         return UNKNOWN
-    moment = timestamp(text)
-    return INVALID if moment is None else human_duration(now - moment)
+    began = moment_of(text)
+    return INVALID if began is None else human_duration(now - began)
 
 
 def labels_text(labels: Mapping[str, str] | None) -> str:

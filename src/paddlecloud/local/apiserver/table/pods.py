@@ -12,7 +12,8 @@ from typing import Any
 
 from paddlecloud.kube.conditions import condition_of, has_condition, status_in
 from paddlecloud.kube.resource import Object
-from paddlecloud.local.apiserver.table.humanize import NONE, human_duration, since, timestamp
+from paddlecloud.kube.times import moment_of
+from paddlecloud.local.apiserver.table.humanize import NONE, human_duration, since
 
 _TERMINAL_PHASES = ("Succeeded", "Failed")
 
@@ -109,7 +110,7 @@ def _add_restarts(summary: PodSummary, containers: Iterable[Object]) -> None:
     for container in containers:
         summary.restarts += container.get("restartCount") or 0
         last = ((container.get("lastState") or {}).get("terminated") or {}).get("finishedAt")
-        moment = timestamp(last)
+        moment = moment_of(last)
         if moment is not None:
             summary.last_restart = max(moment, summary.last_restart or moment)
 

@@ -15,6 +15,7 @@ from paddlecloud.kube.clock import parse_rfc3339, rfc3339
 from paddlecloud.kube.conditions import without_condition
 from paddlecloud.kube.plan import Patch, Plan, PlannedEvent, merge_diff
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.times import moment_of
 from paddlecloud.kube.timetable import Timetable, timetable
 from paddlecloud.local.workflow.cron.build import due_time_of, reference_to, workflow_for, workflow_name
 from paddlecloud.local.workflow.cron.conditions import BadExpression, may_run, must_stop
@@ -75,7 +76,7 @@ class _Pass:
         self.failed, self.succeeded = _count(self.before, "failed"), _count(self.before, "succeeded")
         self.phase = str(self.before.get("phase") or ACTIVE)
         self.conditions = [each for each in _list(self.before.get("conditions")) if isinstance(each, dict)]
-        self.last = _moment(self.before.get("lastScheduledTime"))
+        self.last = moment_of(self.before.get("lastScheduledTime"))
         self.active: list[Object] = []
 
     def decided(self) -> Plan:
@@ -223,10 +224,3 @@ def _list(value: Any) -> list[Any]:
 def _count(status: Mapping[str, Any], field: str) -> int:
     value = status.get(field)
     return value if isinstance(value, int) and 0 <= value < 2**53 else 0
-
-
-def _moment(text: Any) -> float | None:
-    try:
-        return parse_rfc3339(str(text)) if text else None
-    except ValueError:
-        return None
