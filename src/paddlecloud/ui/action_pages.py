@@ -16,8 +16,8 @@ from paddlecloud.kube.server.request_limits import CallerLimitReached, CallerLim
 from paddlecloud.ui import action_table, actions
 from paddlecloud.ui.actions import Action, Outcome, Values
 from paddlecloud.ui.asked import found, home_of
-from paddlecloud.ui.frame import Refused, rendered
 from paddlecloud.ui.reader import Reader
+from paddlecloud.ui.responses import Refused, rendered
 from paddlecloud.ui.sessions import ViewerSession
 
 if TYPE_CHECKING:

@@ -26,27 +26,13 @@ from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
 from paddlecloud.ui import forms, live, logs, templates
 from paddlecloud.ui.action_pages import ActionPages
 from paddlecloud.ui.asked import Asked, DashboardPage
+from paddlecloud.ui.cross_site import hop, is_of_another_site, local
 from paddlecloud.ui.feed import Feed
-from paddlecloud.ui.frame import (
-    HEADERS,
-    LANGUAGE,
-    THEME,
-    THEMES,
-    Frame,
-    Refused,
-    hop,
-    is_foreseen,
-    is_of_another_site,
-    language_of,
-    local,
-    problem,
-    rendered,
-    see_other,
-    theme_of,
-)
+from paddlecloud.ui.frame import LANGUAGE, THEME, THEMES, Frame, language_of, theme_of
 from paddlecloud.ui.job_rows import row_of
 from paddlecloud.ui.pages import PAGES
 from paddlecloud.ui.reader import Reader
+from paddlecloud.ui.responses import HEADERS, Refused, is_expected, problem, rendered, see_other
 from paddlecloud.ui.sessions import CODE_SECONDS, Identity, Sessions, ViewerSession
 from paddlecloud.ui.verdicts import Examiner
 from paddlecloud.ui.words import LANGUAGES
@@ -147,7 +133,7 @@ class DashboardServer:
         if isinstance(error, Unauthorized) and session is not None:
             self.sessions.close(request.cookies.get(COOKIE, ""))
             error, session = Refused(401, "sign-in.expired"), None
-        if not is_foreseen(error):
+        if not is_expected(error):
             log.error("%s %s failed", request.method, request.path, exc_info=error)
         return problem(self.frame(request, session), error)
 
@@ -262,7 +248,7 @@ class DashboardServer:
         except ConnectionError:
             raise
         except Exception as error:
-            if not is_foreseen(error):
+            if not is_expected(error):
                 log.error("%s failed", request.path, exc_info=error)
             page = problem(self.frame(request, session), error)
             await answer.write(live.event("failed", {"status": page.status}))
@@ -275,7 +261,7 @@ class DashboardServer:
         code = request.query["code"]
         if is_of_another_site(request) and (whose := self.sessions.holder(code)) is not None:
             values = {"user": whose.user, "fields": list(request.query.items())}
-            return rendered("come_in.html", self.frame(request, None), values)
+            return rendered("confirm_sign_in.html", self.frame(request, None), values)
         cookie = self.sessions.redeem(code)
         if cookie is None and self._found(request) is None:
             raise Refused(401, "sign-in.used")

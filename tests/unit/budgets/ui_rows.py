@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 
 from paddlecloud.ui import forms, listing, words
-from paddlecloud.ui.frame import Refused
+from paddlecloud.ui.responses import Refused
 from paddlecloud.ui.server import page_of
 from unit.budgets.inputs import Row, times
 
