@@ -52,6 +52,21 @@ def test_a_name_of_a_class_means_one_thing() -> None:
     assert {name: where for name, where in many.items() if name not in OF_EVERY_KIND} == {}, "say which one each is"
 
 
+DECIDES = re.compile(r"def decide\w*\([^)]*\bobserved: Observed\b")
+
+
+def test_observed_is_always_what_a_decision_is_given() -> None:
+    """`decide` stands beside the type, or in a folder below it."""
+    places = [file for file in SOURCE.rglob("*.py") if re.search(r"^class Observed\b", file.read_text(), re.MULTILINE)]
+    undecided = [
+        str(file.relative_to(SOURCE))
+        for file in places
+        if not any(DECIDES.search(near.read_text()) for near in file.parent.rglob("*.py"))
+    ]
+    assert len(places) > 20
+    assert undecided == []
+
+
 ABOUT_MORE_THAN_A_FOLDER = {"budgets", "chart", "docs", "tools"}
 """Folders of unit tests: of what strangers send, of the chart, of pages, of the tests' own tools."""
 
