@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from paddlecloud.kube.resource import Object
-from paddlecloud.kube.times import human_duration
+from paddlecloud.kube.times import human_duration, moment_of
 from paddlecloud.pipelines.runs.record import LEAVES
-from paddlecloud.ui.formatting import seconds_of
 
 MOST_NODES = 2000
 """Of more nothing is drawn: the table below has them."""
@@ -208,7 +207,7 @@ def _facts(node: Object, now: float) -> Iterator[str]:
         yield "cached"
     if node.get("phase") in DID_NOT_RUN:
         return
-    began, ended = seconds_of(node.get("startedAt")), seconds_of(node.get("finishedAt"))
+    began, ended = moment_of(node.get("startedAt")), moment_of(node.get("finishedAt"))
     if began is not None and (ended is not None or node.get("phase") == "Running"):
         yield human_duration(max(0.0, (now if ended is None else ended) - began))
 

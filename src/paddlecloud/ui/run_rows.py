@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from paddlecloud.kube.argo import CRON_WORKFLOW
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.times import moment_of
 from paddlecloud.pipelines import names
 from paddlecloud.pipelines.runs import schedule, states
-from paddlecloud.ui.formatting import seconds_of, share
+from paddlecloud.ui.formatting import share
 from paddlecloud.ui.object_lists import searched
 
 LONGEST = 200
@@ -37,7 +38,7 @@ class RunRow(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        began, ended = seconds_of(self.started), seconds_of(self.finished)
+        began, ended = moment_of(self.started), moment_of(self.finished)
         return None if began is None or ended is None else max(0.0, ended - began)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Object
+from paddlecloud.kube.times import moment_of
 from paddlecloud.pipelines.runs.record import Step
-from paddlecloud.ui.formatting import seconds_of
 from paddlecloud.ui.run_graph import DID_NOT_RUN
 from paddlecloud.ui.timeline import PULLING, QUEUED, RUNNING
 
@@ -36,8 +36,8 @@ class StepRow(NamedTuple):
 def rows(steps: Sequence[Step], nodes: Mapping[str, Object], now: float) -> list[StepRow]:
     """Groups that only hold one run's steps, such as the root, are left out."""
     shown = [step for step in steps if step.depth > 0 or step.is_leaf]
-    began = [at for step in shown if (at := seconds_of(step.started)) is not None]
-    ended = [seconds_of(step.finished) or now for step in shown if step.started]
+    began = [at for step in shown if (at := moment_of(step.started)) is not None]
+    ended = [moment_of(step.finished) or now for step in shown if step.started]
     first, last = min(began, default=now), max(ended, default=now)
     return [
         StepRow(
@@ -54,10 +54,10 @@ def rows(steps: Sequence[Step], nodes: Mapping[str, Object], now: float) -> list
 
 def _bars(step: Step, first: float, whole: float, now: float) -> Iterator[Bar]:
     """From its beginning: queued, pulling and running where they are known, else all of it as running."""
-    at = seconds_of(step.started)
+    at = moment_of(step.started)
     if at is None or not step.is_leaf or step.cache_hit or step.phase in DID_NOT_RUN:
         return
-    end = seconds_of(step.finished) or now
+    end = moment_of(step.finished) or now
     known = step.timing
     for kind, seconds in ((QUEUED, known.queued), (PULLING, known.pulling)):
         if seconds:
