@@ -26,8 +26,8 @@ _PUBLIC = {  # __init__.pyi says the same to type checkers
     "NotServed": "paddlecloud.sdk.serving",
     "TrainingError": "paddlecloud.sdk.training",
     "Client": "paddlecloud.sdk.sync",
-    "Job": "paddlecloud.sdk.sync",
-    "Service": "paddlecloud.sdk.sync",
+    "Job": "paddlecloud.sdk.sync_handles",
+    "Service": "paddlecloud.sdk.sync_handles",
     "connect": "paddlecloud.sdk.sync",
     "pipelines": "paddlecloud",  # a package: imported, not looked up
 }

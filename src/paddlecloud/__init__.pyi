@@ -10,9 +10,9 @@ from paddlecloud.sdk.handles import JobFailed as JobFailed
 from paddlecloud.sdk.metrics import MetricsError as MetricsError
 from paddlecloud.sdk.serving import NotServed as NotServed
 from paddlecloud.sdk.sync import Client as Client
-from paddlecloud.sdk.sync import Job as Job
-from paddlecloud.sdk.sync import Service as Service
 from paddlecloud.sdk.sync import connect as connect
+from paddlecloud.sdk.sync_handles import Job as Job
+from paddlecloud.sdk.sync_handles import Service as Service
 from paddlecloud.sdk.training import TrainingError as TrainingError
 
 __all__ = [

@@ -12,12 +12,12 @@ import pytest
 import paddlecloud
 from paddlecloud.kube.config import Config
 from paddlecloud.pipelines.runs.package import PackageError
-from paddlecloud.sdk import core, embedded, handles, pipelines, sync
+from paddlecloud.sdk import core, embedded, handles, jobs, models, pipelines, sync, sync_handles
 from paddlecloud.sdk.checking import ArgumentError, allows
 from paddlecloud.sdk.members import member
 
-CLASSES = (core.AsyncClient, core.AsyncJobs, core.AsyncModels, handles.AsyncHandle, handles.AsyncJob,
-           sync.Client, sync.Jobs, sync.Models, sync.Handle, sync.Job, embedded.EmbeddedClient,
+CLASSES = (core.AsyncClient, jobs.AsyncJobs, models.AsyncModels, handles.AsyncHandle, handles.AsyncJob,
+           sync.Client, sync.Jobs, sync.Models, sync_handles.Handle, sync_handles.Job, embedded.EmbeddedClient,
            pipelines.AsyncPipelineRun, pipelines.PipelineRun)  # fmt: skip
 FUNCTIONS = (paddlecloud.connect, paddlecloud.connect_async, paddlecloud.embedded, pipelines.run, pipelines.client)
 

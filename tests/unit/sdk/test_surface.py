@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 
 import paddlecloud
-from paddlecloud.sdk import core, handles, sync
+from paddlecloud.sdk import core, handles, jobs, models, sync, sync_handles
 
 PAIRS = [
     (core.AsyncClient, sync.Client),
-    (core.AsyncJobs, sync.Jobs),
-    (core.AsyncModels, sync.Models),
-    (handles.AsyncHandle, sync.Handle),
-    (handles.AsyncJob, sync.Job),
-    (handles.AsyncService, sync.Service),
+    (jobs.AsyncJobs, sync.Jobs),
+    (models.AsyncModels, sync.Models),
+    (handles.AsyncHandle, sync_handles.Handle),
+    (handles.AsyncJob, sync_handles.Job),
+    (handles.AsyncService, sync_handles.Service),
 ]
 INTERNAL = {"exec"}
 """Of the asynchronous client alone: what its handles use."""

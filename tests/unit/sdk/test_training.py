@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api.paddlejob import decode, normalise, validate
-from paddlecloud.sdk.core import command_of
+from paddlecloud.sdk.jobs import command_of
 from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, prepare, script_of, stem
 
 
