@@ -19,7 +19,7 @@ from paddlecloud.kube.config import load
 from paddlecloud.modelhub.names import PORT, SERVICE
 from paddlecloud.modelhub.places import FOLDER, VARIABLE
 from paddlecloud.platform import endpoint
-from paddlecloud.sdk import place
+from paddlecloud.sdk import embedded_server
 from paddlecloud.storage.stores import Store, open_store
 from tools import s3
 from tools.s3 import ACCESS_KEY, SECRET_KEY, S3Server
@@ -61,7 +61,7 @@ def model_store(server: Target, kubectl: str, folder: Path, *, file: str = "", *
     """The store that the controller and the hub have. `file` and `values` are more values of the chart
     (`cluster.operators.upgraded`)."""
     if server.embedded:
-        data = endpoint.find_at_port(place.local_port(load(str(server.kubeconfig)).server))
+        data = endpoint.find_at_port(embedded_server.local_port(load(str(server.kubeconfig)).server))
         assert data is not None
         found = endpoint.find(data)
         assert found is not None

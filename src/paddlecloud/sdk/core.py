@@ -16,7 +16,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.discovery import Discovery, UnknownKind
 from paddlecloud.kube.resource import Object, Resource
-from paddlecloud.sdk import ownership, place
+from paddlecloud.sdk import embedded_server, ownership
 from paddlecloud.sdk.checking import checked, checked_call
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, Objects
 from paddlecloud.sdk.jobs import AsyncJobs
@@ -24,6 +24,7 @@ from paddlecloud.sdk.labels import Labels, selector_of
 from paddlecloud.sdk.manifest import Manifest, ManifestError, ManifestSource, is_job, read
 from paddlecloud.sdk.members import Member, TooMuchOutput
 from paddlecloud.sdk.models import AsyncModels
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.sdk.serving import is_service
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class AsyncClient:
 
     async def is_embedded(self) -> bool:
         """Whether its pods are processes of this machine."""
-        return place.is_embedded(self.config.server, await self.version())
+        return embedded_server.is_embedded(self.config.server, await self.version())
 
     # For handles
 
@@ -176,7 +177,7 @@ class AsyncClient:
         if where:
             meta["namespace"] = where
         body = {**manifest.body, "metadata": meta}
-        target = place.ObjectRef(resource, manifest.name, where)
+        target = ObjectRef(resource, manifest.name, where)
         applied = await ownership.apply(self.api, target, body, field_manager=ownership.FIELD_MANAGER, force=force)
         handle = self._handle(resource, applied)
         if manifest.kind == "CustomResourceDefinition":

@@ -21,8 +21,8 @@ from paddlecloud.kube.errors import ApiError, BadRequest, NotFound, Unreachable
 from paddlecloud.kube.resource import PODS, Object, Resource, is_owned_by
 from paddlecloud.sdk.logs import Line, LogOptions, read
 from paddlecloud.sdk.members import Member, in_order, member, members_of, watch_selector
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.sdk.outcome import ending
-from paddlecloud.sdk.place import ObjectRef
 
 LOOK_SECONDS = 1.0
 """How long a change may go unnoticed where it cannot be watched."""

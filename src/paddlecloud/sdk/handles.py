@@ -19,8 +19,8 @@ from paddlecloud.sdk.logs import Line, LogOptions, merged
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.metrics import Metrics, found_in
 from paddlecloud.sdk.metrics import read as read_metrics
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.sdk.outcome import awaits_retry, ending, is_true, message_of, retry_time, service_failure
-from paddlecloud.sdk.place import ObjectRef
 from paddlecloud.sdk.serving import NotServed, ServiceManifest
 from paddlecloud.sdk.vocabulary import unknown_word
 from paddlecloud.sdk.watching import until

@@ -9,7 +9,7 @@ from typing import Any
 from paddlecloud.kube.client import Client
 from paddlecloud.sdk.following import Choose, Follower, Item
 from paddlecloud.sdk.logs import Line, LogOptions
-from paddlecloud.sdk.place import ObjectRef
+from paddlecloud.sdk.object_ref import ObjectRef
 
 BUFFER = 1000
 

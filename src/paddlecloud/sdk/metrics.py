@@ -18,8 +18,8 @@ from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.kube.times import parse_rfc3339
 from paddlecloud.sdk import members
+from paddlecloud.sdk.object_ref import of_object
 from paddlecloud.sdk.outcome import ending
-from paddlecloud.sdk.place import of_object
 from paddlecloud.sdk.watching import until
 from paddlecloud.visualdl import board, folders, records
 from paddlecloud.visualdl.records import Curve

@@ -15,7 +15,7 @@ from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import names
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.sdk import model_aliases, model_objects, model_origin, model_removal, model_transfer, place
+from paddlecloud.sdk import embedded_server, model_aliases, model_objects, model_origin, model_removal, model_transfer
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, Objects
 from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
@@ -215,7 +215,7 @@ class AsyncModels:
             from paddlecloud.platform import endpoint
         except ModuleNotFoundError:  # in a pod, which has no platform to look for
             raise say from None
-        data = endpoint.find_at_port(place.local_port(self._client.config.server))
+        data = endpoint.find_at_port(embedded_server.local_port(self._client.config.server))
         if data is None or not await self._client.is_embedded():
             raise say
         return f"file://{data / model_transfer.FOLDER}"

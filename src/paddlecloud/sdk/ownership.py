@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from paddlecloud.kube.errors import Conflict
 from paddlecloud.kube.resource import Object
-from paddlecloud.sdk.place import ObjectRef
+from paddlecloud.sdk.object_ref import ObjectRef
 
 if TYPE_CHECKING:
     from paddlecloud.kube.client import Client, FieldValidation

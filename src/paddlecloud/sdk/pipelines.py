@@ -180,7 +180,7 @@ def client(*, kubeconfig_file: str | None = None, context: str | None = None, na
 def address(kubeconfig_file: str | None = None, context: str | None = None) -> tuple[str, str]:
     """The URL of the pipelines' API of the embedded platform, and the token of the context."""
     from paddlecloud.platform import endpoint
-    from paddlecloud.sdk.place import local_port
+    from paddlecloud.sdk.embedded_server import local_port
 
     config = kubeconfig.load(kubeconfig_file, context)
     data = endpoint.find_at_port(local_port(config.server))

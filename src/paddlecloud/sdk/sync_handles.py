@@ -10,7 +10,7 @@ from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, AsyncJob, AsyncService, Completed, LogLine
 from paddlecloud.sdk.manifest import JobManifest, Manifest
 from paddlecloud.sdk.metrics import Metrics
-from paddlecloud.sdk.place import ObjectRef
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.serving import ServiceManifest
 

@@ -16,8 +16,8 @@ from paddlecloud.kube import watching
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import Expired, Gone, Unreachable
 from paddlecloud.kube.resource import Object
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.sdk.outcome import message_of
-from paddlecloud.sdk.place import ObjectRef
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from paddlecloud.kube.resource import (
 from paddlecloud.local.scheduler.decision.filters import shown
 from paddlecloud.local.scheduler.explanation.queue_report import QueueReport, queue_reports
 from paddlecloud.local.scheduler.state.snapshot import pod_view, takes_room
-from paddlecloud.sdk.place import MARK
+from paddlecloud.sdk.embedded_server import MARK
 from paddlecloud.ui.formatting import share
 from paddlecloud.ui.reader import Reader
 

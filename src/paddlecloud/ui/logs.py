@@ -18,7 +18,7 @@ from paddlecloud.sdk.following import Follower
 from paddlecloud.sdk.logs import Line, LogOptions
 from paddlecloud.sdk.loop_tasks import LoopTasks
 from paddlecloud.sdk.members import Member
-from paddlecloud.sdk.place import ObjectRef
+from paddlecloud.sdk.object_ref import ObjectRef
 from paddlecloud.ui import live
 
 TAIL = 200

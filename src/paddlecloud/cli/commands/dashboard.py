@@ -54,7 +54,7 @@ def _of_platform(session: Session) -> str:
     """The address with a code, of the embedded platform behind the context; empty for any other server."""
     from paddlecloud.cli.objects.embedded import is_embedded
     from paddlecloud.platform import endpoint
-    from paddlecloud.sdk.place import local_port
+    from paddlecloud.sdk.embedded_server import local_port
 
     data = endpoint.find_at_port(local_port(session.api.config.server))
     found = endpoint.find(data) if data is not None else None

@@ -26,7 +26,7 @@ from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.sdk import copying, model_objects, model_transfer
 from paddlecloud.sdk.core import AsyncClient
 from paddlecloud.sdk.members import member
-from paddlecloud.sdk.place import of_object
+from paddlecloud.sdk.object_ref import of_object
 from paddlecloud.sdk.portal import Portal
 from paddlecloud.sdk.remote import Remote
 from paddlecloud.sdk.watching import until

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from paddlecloud.cli.session import Session
 from paddlecloud.platform import endpoint
-from paddlecloud.sdk import place
+from paddlecloud.sdk import embedded_server
 
 
 def is_embedded(session: Session) -> bool:
-    return place.is_embedded(session.api.config.server, session.api.json("/version"))
+    return embedded_server.is_embedded(session.api.config.server, session.api.json("/version"))
 
 
 def data_of(session: Session) -> Path:
@@ -30,6 +30,6 @@ def _context_port(session: Session) -> int | None:
     from paddlecloud.kube.errors import ConfigError
 
     try:
-        return place.local_port(load(session.args.kubeconfig, session.args.context).server)
+        return embedded_server.local_port(load(session.args.kubeconfig, session.args.context).server)
     except ConfigError:
         return None

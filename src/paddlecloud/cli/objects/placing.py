@@ -6,8 +6,8 @@ from paddlecloud.cli.failures import InputError
 from paddlecloud.cli.objects.manifests import ManifestDocument
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Resource
-from paddlecloud.sdk.place import ObjectRef as ObjectRef
-from paddlecloud.sdk.place import of_object as of_object
+from paddlecloud.sdk.object_ref import ObjectRef as ObjectRef
+from paddlecloud.sdk.object_ref import of_object as of_object
 
 
 def place(session: Session, manifest: ManifestDocument) -> ObjectRef:

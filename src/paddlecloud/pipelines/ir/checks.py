@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from paddlecloud.kube.circles import circle_in
+from paddlecloud.kube.cycles import cycle_in
 from paddlecloud.pipelines.ir.errors import InvalidPipeline
 from paddlecloud.pipelines.ir.pipeline_spec import Component, Dag, PipelineSpec, Task
 from paddlecloud.pipelines.ir.platform_spec import KubernetesPlatform
@@ -103,8 +103,8 @@ def _check_dag(spec: PipelineSpec, component: Component, dag: Dag, path: str) ->
         for other in task.dependent_tasks:
             if other not in dag.tasks:
                 raise _unknown(f"{where}.dependentTasks", "task", other, dag.tasks)
-    if circle := circle_in(needs):
-        raise InvalidPipeline(f"{path}.tasks", f"{' → '.join(circle[:10])} depend on each other in a circle")
+    if cycle := cycle_in(needs):
+        raise InvalidPipeline(f"{path}.tasks", f"{' → '.join(cycle[:10])} depend on each other in a circle")
     for key, output in dag.outputs.parameters.items():
         for selector in output.selectors():
             _check_output(
@@ -179,8 +179,8 @@ def _check_nesting(spec: PipelineSpec) -> None:
         name: [task.component_ref.name for task in component.dag.tasks.values()] if component.dag is not None else []
         for name, component in spec.components.items()
     }
-    if circle := circle_in(needs):
-        raise InvalidPipeline("components", f"{' → '.join(circle[:10])} contain each other in a circle")
+    if cycle := cycle_in(needs):
+        raise InvalidPipeline("components", f"{' → '.join(cycle[:10])} contain each other in a circle")
 
 
 def _unknown(path: str, what: str, name: str, known: Iterable[str]) -> InvalidPipeline:

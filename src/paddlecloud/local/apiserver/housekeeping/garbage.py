@@ -20,7 +20,7 @@ from paddlecloud.kube import errors
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.kube.worker import Worker
-from paddlecloud.local.apiserver.housekeeping.circles import in_a_circle
+from paddlecloud.local.apiserver.housekeeping.owner_cycles import in_a_cycle
 from paddlecloud.local.apiserver.objects.admission import WriteOptions
 from paddlecloud.local.apiserver.objects.verbs import FOREGROUND, ORPHAN, DeleteOptions, Verbs
 from paddlecloud.local.apiserver.registry import KindInfo, Registry
@@ -200,7 +200,7 @@ class GarbageCollector:
 
     def _may_go(self, owner: ObjectAddress, blocking: set[ObjectAddress]) -> bool:
         """Whether no dependent blocks the end of a foreground deletion but those that wait for this object."""
-        return all(map(self._foreground, blocking)) and in_a_circle(owner, blocking, self._waiting_owners)
+        return all(map(self._foreground, blocking)) and in_a_cycle(owner, blocking, self._waiting_owners)
 
     def _waiting_owners(self, address: ObjectAddress) -> Iterator[ObjectAddress | None]:
         """For each reference of the object the owner whose foreground deletion it blocks, if it blocks one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from paddlecloud.kube.circles import circle_in
+from paddlecloud.kube.cycles import cycle_in
 from paddlecloud.local.workflow.executor import conditions, jsonpath
 from paddlecloud.local.workflow.executor.flags import Flags
 from paddlecloud.local.workflow.executor.orders import ExecutorError
@@ -143,9 +143,9 @@ def container_set_problems(whole: Any, names: Mapping[str, Any], path: str) -> I
     if unknown is not None:
         why = f"container {unknown[0][:60]} depends on {unknown[1][:60]}, which is no container of the set"
         yield invalid(f"{path}.containers", why)
-    elif circle := circle_in(needs):
+    elif cycle := cycle_in(needs):
         why = "containers that depend on each other in a circle never begin"
-        yield invalid(f"{path}.containers", f"{why}: {' → '.join(circle[:10])}")
+        yield invalid(f"{path}.containers", f"{why}: {' → '.join(cycle[:10])}")
 
 
 def patch_problems(holder: Mapping[str, Any], path: str) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from paddlecloud.kube.circles import circle_in
+from paddlecloud.kube.cycles import cycle_in
 from paddlecloud.local.workflow.decision.dag import depends_on
 from paddlecloud.local.workflow.decision.hooks import EXIT
 from paddlecloud.local.workflow.decision.metrics import metric_problems
@@ -181,9 +181,9 @@ def _dag(dag: Any, names: Mapping[str, Any], path: str) -> Iterator[Problem]:
     except TemplateError as why:
         yield invalid_value(f"{path}.tasks", "…", str(why))
         return
-    if circle := circle_in(needs):
+    if cycle := cycle_in(needs):
         yield invalid_value(
-            f"{path}.tasks", " → ".join(circle[:MOST_NAMED]), "tasks that depend on each other in a circle never begin"
+            f"{path}.tasks", " → ".join(cycle[:MOST_NAMED]), "tasks that depend on each other in a circle never begin"
         )
 
 

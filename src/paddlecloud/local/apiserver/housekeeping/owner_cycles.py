@@ -12,11 +12,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 MOST_STEPS = 10_000
-"""References looked at, in some milliseconds. A circle that is not found within them holds its members until one of
-them loses its finalizer, as every circle does in kube-controller-manager whose members were all deleted by hand."""
+"""References looked at, in some milliseconds. A cycle that is not found within them holds its members until one of
+them loses its finalizer, as every cycle does in kube-controller-manager whose members were all deleted by hand."""
 
 
-def in_a_circle(start: T, dependents: Set[T], waiting_owners: Callable[[T], Iterable[T | None]]) -> bool:
+def in_a_cycle(start: T, dependents: Set[T], waiting_owners: Callable[[T], Iterable[T | None]]) -> bool:
     """Whether each of the dependents is itself waiting for `start`, directly or through others.
 
     `waiting_owners` gives for each reference of an object the owner that waits for this object to go first, None if

@@ -1,12 +1,12 @@
-"""Tasks, containers and components that need each other in a circle. Pure."""
+"""Tasks, containers and components that need each other in a cycle. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 
-def circle_in(needs: Mapping[str, list[str]]) -> list[str]:
-    """Names in a circle, or nothing. Those that need nothing are taken away until none is left."""
+def cycle_in(needs: Mapping[str, list[str]]) -> list[str]:
+    """The names of one cycle, or nothing. Those that need nothing are taken away until none is left."""
     left = {name: len(each) for name, each in needs.items()}
     needed_by: dict[str, list[str]] = {name: [] for name in needs}
     for name, each in needs.items():
@@ -25,5 +25,5 @@ def circle_in(needs: Mapping[str, list[str]]) -> list[str]:
     path = {min(left): None}
     while (following := min(each for each in needs[next(reversed(path))] if each in left)) not in path:
         path[following] = None
-    circle = list(path)
-    return [*circle[circle.index(following) :], following]
+    cycle = list(path)
+    return [*cycle[cycle.index(following) :], following]

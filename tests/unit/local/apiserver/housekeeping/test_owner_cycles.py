@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
 
-from paddlecloud.local.apiserver.housekeeping.circles import MOST_STEPS, in_a_circle
+from paddlecloud.local.apiserver.housekeeping.owner_cycles import MOST_STEPS, in_a_cycle
 
 RING = {"a": "b", "b": "c", "c": "a"}
 
@@ -27,7 +27,7 @@ RING = {"a": "b", "b": "c", "c": "a"}
 def test_an_object_may_go_when_all_it_waits_for_wait_for_it(
     owners: Mapping[str, Sequence[str]], dependents: str, found: bool
 ) -> None:
-    assert in_a_circle("a", set(dependents), lambda name: owners.get(name, "")) is found
+    assert in_a_cycle("a", set(dependents), lambda name: owners.get(name, "")) is found
 
 
 @pytest.mark.parametrize("leads_on", [True, False])
@@ -40,8 +40,8 @@ def test_given_a_crowd_that_owns_each_other_then_looking_at_one_object_takes_few
             looked_at.append(owner)
             yield owner if leads_on or owner == name + 1 else None
 
-    assert in_a_circle(0, {1}, references)
+    assert in_a_cycle(0, {1}, references)
     assert len(looked_at) <= len(owners)
     looked_at.clear()
-    assert not in_a_circle(0, {-1}, references)
+    assert not in_a_cycle(0, {-1}, references)
     assert len(looked_at) <= MOST_STEPS + 1
