@@ -61,6 +61,15 @@ class Tenant:
         done = self._kubectl("auth", "can-i", *words, "-n", where or self.name, "--as", who, check=False)
         return done.stdout.strip() == "yes"
 
+    def token(self, account: str) -> str:
+        return self._kubectl("create", "token", account, "-n", self.name, "--duration=1h").stdout.strip()
+
+    def knows(self, token: str) -> bool:
+        """Whether the API server still takes it for a user."""
+        kind = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+        done = self._kubectl("create", "-f", "-", "-o", "json", input=json.dumps(kind))
+        return bool(json.loads(done.stdout)["status"].get("authenticated"))
+
 
 @pytest.fixture
 def tenant(kubectl: Kubectl, name: str) -> Tenant:
@@ -106,6 +115,28 @@ def test_a_namespace_of_somebody_else_is_refused_until_it_is_handed_over(kubectl
     kubectl("annotate", "namespace", tenant.name, "owner=ada")
     tenant.awaits("True Done")
     assert tenant.may("ada", "create", "pods")
+
+
+def test_tokens_of_those_who_were_there_before_give_no_rights_of_the_next_tenant(
+    kubectl: Kubectl, tenant: Tenant
+) -> None:
+    """Also where they keep their account from being deleted, and take its label off."""
+    kubectl("create", "namespace", tenant.name)
+    kubectl("create", "serviceaccount", "default-editor", "-n", tenant.name)
+    tokens = [tenant.token("default-editor")]
+    kubectl("annotate", "namespace", tenant.name, "owner=ada")
+    tenant.apply()
+    tenant.awaits("True Done")
+    tokens.append(tenant.token("default-editor"))
+    kept = {"finalizers": ["tenant.example/stays"], "labels": None, "ownerReferences": None}
+    patch = ("patch", "serviceaccount", "default-editor", "-n", tenant.name, "--as", "ada", "-p")
+    kubectl(*patch, json.dumps({"metadata": kept}))
+    kubectl("delete", "profile", tenant.name, "--timeout=60s")
+    kubectl("annotate", "namespace", tenant.name, "--overwrite", "owner=grace")
+    tenant.apply(owner="grace")
+    tenant.awaits("True Done")
+    for token in tokens:
+        until(lambda token=token: not tenant.knows(token), timeout=30, every=0.2)  # API servers remember it for seconds
 
 
 @pytest.mark.parametrize("cascade", ["background", "foreground"])

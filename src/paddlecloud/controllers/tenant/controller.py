@@ -9,8 +9,8 @@ from paddlecloud.api.problems import DecodeError
 from paddlecloud.api.profile import decode
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.tenant.decide import Observed, decide
-from paddlecloud.controllers.tenant.objects import TenantSettings
+from paddlecloud.controllers.tenant.decide import Observed, decide, is_of
+from paddlecloud.controllers.tenant.objects import ACCOUNTS, TenantSettings
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
 from paddlecloud.kube.controller import Hooks
@@ -83,9 +83,12 @@ class TenantController(Operator[Observed, Plan]):
             for each in informer.cache.by_index(_IN, name)
         ]
         queues = QUEUES in self._served
+        namespace = self._namespaces.cache.get(Key("", name))
+        changes_hands = obj["metadata"].get("deletionTimestamp") or (namespace and not is_of(obj, namespace))
         return Observed(
-            namespace=self._namespaces.cache.get(Key("", name)),
+            namespace=namespace,
             children={(each["kind"], each["metadata"]["name"]): each for each in inside},
+            accounts=await self._accounts(name) if changes_hands else (),
             queue=await self._queue(name) if queues else None,
             queues=queues,
             policies=NETWORKPOLICIES in self._served,
@@ -104,6 +107,11 @@ class TenantController(Operator[Observed, Plan]):
         """One without the label is not in the cache, and keeps its name all the same."""
         return self._children[QUEUES].cache.get(Key("", name)) or await self.client.find(QUEUES, name)
 
+    async def _accounts(self, namespace: str) -> list[Object]:
+        """From the API server: one whose label was taken off is not in the cache."""
+        found = [await self.client.find(SERVICEACCOUNTS, name, namespace) for name in ACCOUNTS]
+        return [each for each in found if each is not None]
+
     async def _lacks_owner(self, obj: Object) -> bool:
         try:
             spec = decode(obj).spec
@@ -116,7 +124,8 @@ class TenantController(Operator[Observed, Plan]):
 
 
 def _profile_of(obj: Object) -> Iterable[Key]:
-    yield Key("", obj["metadata"]["labels"][PROFILE_LABEL])
+    """That of its namespace, and of a Queue that of its name: people may write any label."""
+    yield Key("", obj["metadata"].get("namespace") or obj["metadata"]["name"])
 
 
 def _namespace_of(obj: Object) -> Iterable[str]:

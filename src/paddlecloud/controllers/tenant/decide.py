@@ -8,7 +8,7 @@ unless `deletionPolicy` says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from paddlecloud.api.fields import Condition
@@ -21,11 +21,21 @@ from paddlecloud.controllers.tenant.objects import CLOSED, POD_SECURITY, QUOTA, 
 from paddlecloud.kube import conditions, quantity
 from paddlecloud.kube.clock import rfc3339
 from paddlecloud.kube.plan import Delete, Patch, Plan, PlannedEvent, set_finalizers
-from paddlecloud.kube.resource import NAMESPACES, RESOURCEQUOTAS, Object, controller_of, resource_of
+from paddlecloud.kube.resource import (
+    NAMESPACES,
+    RESOURCEQUOTAS,
+    ROLEBINDINGS,
+    SERVICEACCOUNTS,
+    Object,
+    controller_of,
+    resource_of,
+)
 
 KUBEFLOWS_FINALIZER = "profile-finalizer"
 READY, OWNER_MISSING, EXCEEDED = "Ready", "OwnerMissing", "QuotaExceeded"
 QUEUE_TAKEN, IGNORED = "QueueTaken", "PluginsIgnored"
+ACCOUNTS_GONE = 0.2
+"""Seconds after which it is looked whether accounts are gone."""
 Name = tuple[str, str]
 """Kind and name of an object in the namespace."""
 
@@ -35,6 +45,9 @@ class Observed:
     namespace: Object | None = None
     children: Mapping[Name, Object] = field(default_factory=dict)
     """What is labelled as the Profile's, in its namespace."""
+    accounts: Sequence[Object] = ()
+    """Those of `objects.ACCOUNTS` that are there, whatever they are labelled; of a Profile that is being deleted, and
+    in a namespace that is not its own (yet)."""
     queue: Object | None = None
     """Of the Profile's name; others may have made it."""
     queues: bool = False
@@ -74,12 +87,12 @@ def decide(obj: Object, observed: Observed, now: float) -> Plan:
         return plan
     if found["metadata"].get("deletionTimestamp"):
         return _not_ready(obj, "NamespaceTerminating", f"namespace {meta['name']} is being deleted", now)
-    if not _is_of(obj, found):
-        return _take_over(obj, spec, found, now)
+    if not is_of(obj, found):
+        return _take_over(obj, spec, found, observed.accounts, now)
     return _fill(obj, profile, spec, observed, now)
 
 
-def _take_over(obj: Object, spec: ProfileSpec, found: Object, now: float) -> Plan:
+def _take_over(obj: Object, spec: ProfileSpec, found: Object, accounts: Sequence[Object], now: float) -> Plan:
     name, who = obj["metadata"]["name"], objects.identity(spec.owner or Subject())
     holder = (found["metadata"].get("annotations") or {}).get(OWNER_ANNOTATION)
     if holder != who or controller_of(found) is not None:
@@ -93,8 +106,20 @@ def _take_over(obj: Object, spec: ProfileSpec, found: Object, now: float) -> Pla
     annotations = {PROFILE_UID: obj["metadata"]["uid"], KEPT_ANNOTATION: None}
     body = {"metadata": {"annotations": annotations, "resourceVersion": meta["resourceVersion"]}}
     plan = _not_ready(obj, "Creating", f"namespace {name} is being taken over", now)
-    plan.patch.append(Patch(NAMESPACES, name, None, body, seen=meta["resourceVersion"]))
+    if accounts:
+        _remove(plan, accounts)
+    else:
+        plan.patch.append(Patch(NAMESPACES, name, None, body, seen=meta["resourceVersion"]))
     return plan
+
+
+def _remove(plan: Plan, accounts: Sequence[Object]) -> None:
+    """Accounts that others may hold tokens of. People of the namespace may have taken off their label and their owner,
+    and may have given them finalizers; so no event tells that they are gone."""
+    places = [(each["metadata"]["name"], each["metadata"]["namespace"]) for each in accounts]
+    plan.delete += [Delete(SERVICEACCOUNTS, name, namespace) for name, namespace in places]
+    plan.patch += [Patch(SERVICEACCOUNTS, *place, {"metadata": {"finalizers": None}}) for place in places]
+    plan.requeue_after(ACCOUNTS_GONE)
 
 
 def _fill(obj: Object, profile: Profile, spec: ProfileSpec, observed: Observed, now: float) -> Plan:
@@ -187,19 +212,15 @@ def _leave(obj: Object, observed: Observed, marks: list[str], now: float) -> Pla
     if MARK not in marks:
         return Plan()
     found = observed.namespace
-    if found is None or not _is_of(obj, found):
+    if found is None or not is_of(obj, found):
         return Plan(patch=[set_finalizers(obj, [mark for mark in marks if mark != MARK])])
     meta = found["metadata"]
     if meta.get("deletionTimestamp"):
         return _not_ready(obj, "Terminating", f"waits until namespace {meta['name']} is empty and gone", now)
     if _deletes(obj):
         return Plan(delete=[Delete(NAMESPACES, meta["name"], None, uid=meta["uid"])])
-    closed = objects.closed(obj)
-    rights = _superfluous(obj, {name: each for name, each in observed.children.items() if name[1] != CLOSED})
-    if rights or (closed["kind"], CLOSED) not in observed.children:
-        return Plan(
-            delete=rights, patch=[Patch(RESOURCEQUOTAS, CLOSED, meta["name"], closed, kind="apply", force=True)]
-        )
+    if plan := _close(obj, observed):
+        return plan
     annotations = {KEPT_ANNOTATION: rfc3339(now), PROFILE_UID: None, QUEUE_NAME: None}
     body = {
         "metadata": {
@@ -211,6 +232,29 @@ def _leave(obj: Object, observed: Observed, marks: list[str], now: float) -> Pla
     text = f"namespace {meta['name']} is kept with its data; its people have no rights there any more"
     event = PlannedEvent("NamespaceKept", text, if_done=True)
     return Plan(patch=[Patch(NAMESPACES, meta["name"], None, body, seen=meta["resourceVersion"])], events=[event])
+
+
+def _close(obj: Object, observed: Observed) -> Plan | None:
+    """What takes the rights of people away; None once all of it is done. A token of an account that stays would have
+    the rights that the next tenant of this name gives it."""
+    name, closed = obj["metadata"]["name"], objects.closed(obj)
+    others = {
+        key: each
+        for key, each in observed.children.items()
+        if key[0] != SERVICEACCOUNTS.kind and key[1] != CLOSED and not _only_lingers(each)
+    }
+    rights, accounts = _superfluous(obj, others), observed.accounts
+    if not rights and not accounts and (closed["kind"], CLOSED) in observed.children:
+        return None
+    plan = Plan(delete=rights, patch=[Patch(RESOURCEQUOTAS, CLOSED, name, closed, kind="apply", force=True)])
+    if accounts:
+        _remove(plan, accounts)
+    return plan
+
+
+def _only_lingers(found: Object) -> bool:
+    """It is deleted, and people of the namespace gave it a finalizer; they cannot give one to a RoleBinding."""
+    return bool(found["metadata"].get("deletionTimestamp")) and found["kind"] != ROLEBINDINGS.kind
 
 
 def _deletes(obj: Object) -> bool:
@@ -239,7 +283,7 @@ def _owns(obj: Object, found: Object) -> bool:
     return owner is not None and owner["uid"] == obj["metadata"]["uid"]
 
 
-def _is_of(obj: Object, namespace: Object) -> bool:
+def is_of(obj: Object, namespace: Object) -> bool:
     """By an annotation that only those who may change namespaces can write: no tenant."""
     return (namespace["metadata"].get("annotations") or {}).get(PROFILE_UID) == str(obj["metadata"]["uid"])
 

@@ -29,6 +29,7 @@ from paddlecloud.kube.resource import (
 )
 
 EDITOR, VIEWER = "default-editor", "default-viewer"
+ACCOUNTS = (EDITOR, VIEWER)
 QUOTA = "kf-resource-quota"
 CLOSED = "tenant-closed"
 """The quota of a namespace whose Profile was deleted: what runs may end, and nothing new starts."""

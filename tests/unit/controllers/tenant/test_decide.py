@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.api.names import KEPT_ANNOTATION, OWNER_ANNOTATION, PROFILE_UID, QUEUE_NAME
+from paddlecloud.api.names import KEPT_ANNOTATION, OWNER_ANNOTATION, PROFILE_LABEL, PROFILE_UID, QUEUE_NAME
 from paddlecloud.api.names import PROFILE_FINALIZER as MARK
 from paddlecloud.controllers.tenant import TenantSettings
 from paddlecloud.controllers.tenant.decide import KUBEFLOWS_FINALIZER, Observed, decide
+from paddlecloud.controllers.tenant.objects import ACCOUNTS
 from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Patch, Plan
 from paddlecloud.kube.resource import PROFILES, Object, controller_of
@@ -67,8 +68,12 @@ class World(PlanRunner):
                 return len(self.writes) - before
             shown = copy.deepcopy((self.profile, self.objects))
             inside = {key: each for key, each in self.objects.items() if key[0] not in ("Namespace", "Queue")}
+            labelled = {
+                key: each for key, each in inside.items() if PROFILE_LABEL in each["metadata"].get("labels", {})
+            }
+            accounts = [each for (kind, name), each in inside.items() if kind == "ServiceAccount" and name in ACCOUNTS]
             observed = Observed(
-                self.namespace, inside, self.objects.get(("Queue", "vision")), **self.served,
+                self.namespace, labelled, accounts, self.objects.get(("Queue", "vision")), **self.served,
                 owner_missing=self.owner_missing, settings=SETTINGS, refusal=self.refusal,
             )  # fmt: skip
             self.run_plan(decide(copy.deepcopy(self.profile), observed, NOW), crash_after=crash_after)
@@ -82,8 +87,14 @@ class World(PlanRunner):
             self.profile["status"] = copy.deepcopy(plan.status)
 
     def delete_planned(self, delete: Delete) -> None:
-        found = self.objects.pop((delete.resource.kind, delete.name))
-        assert found["metadata"]["uid"] == delete.uid
+        found = self.objects.get((delete.resource.kind, delete.name))
+        if found is None:
+            return
+        assert delete.uid in (None, found["metadata"]["uid"])
+        if found["metadata"].get("finalizers"):
+            found["metadata"]["deletionTimestamp"] = "now"
+            return
+        del self.objects[delete.resource.kind, delete.name]
         if delete.resource.kind == "Namespace":
             self.objects = {key: each for key, each in self.objects.items() if key[0] == "Queue"}
 
@@ -96,8 +107,16 @@ class World(PlanRunner):
             self.objects[key] = made
             return
         assert self.profile is not None
-        target = self.profile if key[0] == PROFILES.kind else self.objects[key]
+        target = self.profile if key[0] == PROFILES.kind else self.objects.get(key)
+        if target is None:
+            return
         merge(target, copy.deepcopy(patch.patch))
+        if (
+            key in self.objects
+            and target["metadata"].get("deletionTimestamp")
+            and not target["metadata"].get("finalizers")
+        ):
+            del self.objects[key]
         if self.profile["metadata"].get("deletionTimestamp") and not self.profile["metadata"].get("finalizers"):
             self.profile = None
             kept = {key: each for key, each in self.objects.items() if controller_of(each) is None}
@@ -210,6 +229,31 @@ def test_a_deleted_profile_leaves_the_data_and_no_rights_and_the_same_owner_gets
     assert (again.ready, again.rights()) == (("True", "Done"), RIGHTS)
     assert ("ResourceQuota", "tenant-closed") not in again.objects
     assert ("PersistentVolumeClaim", "data") in again.objects
+
+
+@pytest.mark.parametrize("finalizers", [[], ["tenant.example/stays"]])
+def test_an_account_that_people_of_the_namespace_hide_does_not_outlive_the_profile(finalizers: list[str]) -> None:
+    world = World()
+    world.settle()
+    account = world.objects["ServiceAccount", "default-editor"]["metadata"]
+    del account["labels"], account["ownerReferences"]
+    account |= {"finalizers": finalizers} if finalizers else {}
+    policy = world.objects["NetworkPolicy", "tenant"]["metadata"]
+    policy |= {"finalizers": finalizers} if finalizers else {}
+    world.delete()
+    world.settle()
+    assert world.profile is None
+    assert not [name for kind, name in world.objects if kind == "ServiceAccount"], "its tokens would outlive the tenant"
+
+
+def test_accounts_that_were_there_before_a_takeover_are_made_anew() -> None:
+    world = World()
+    world.objects["Namespace", "vision"] = existing(**{OWNER_ANNOTATION: "ada"})
+    meta = {"name": "default-editor", "namespace": "vision", "uid": "of-somebody", "finalizers": ["a/b"]}
+    world.objects["ServiceAccount", "default-editor"] = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta}
+    world.settle()
+    assert world.ready == ("True", "Done")
+    assert world.objects["ServiceAccount", "default-editor"]["metadata"]["uid"] != "of-somebody"
 
 
 def test_data_goes_only_with_the_word_for_it() -> None:
