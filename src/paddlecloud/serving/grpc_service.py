@@ -120,7 +120,7 @@ def _feeds(model: Model, request: Any) -> Feeds:
         raise BadInput(f"{len(request.inputs)} inputs, but {len(raw)} raw contents")
     feeds: Feeds = {}
     for number, tensor in enumerate(request.inputs):
-        spec, shape = model.input(tensor.name), list(tensor.shape)
+        spec, shape = model.input(tensor.name, tensor.datatype), list(tensor.shape)
         if raw:
             feeds[tensor.name] = from_bytes(spec, raw[number], shape=shape, datatype=tensor.datatype)
         elif tensor.datatype not in _CONTENTS:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paddlecloud.serving import agreement, processing, runners
+from paddlecloud.serving import agreement, processing, runners, tasks
 from paddlecloud.serving.batching import Batcher
 from paddlecloud.serving.errors import BadInput, ModelError
 from paddlecloud.serving.metrics import Metrics
@@ -53,9 +53,16 @@ class Model:
         self.platform = clones[0].platform
         self.device = clones[0].device
         self.workers = len(clones)
-        self.inputs = _renamed(clones[0].inputs, files.settings.inputs)
-        self.outputs = _renamed(clones[0].outputs, files.settings.outputs)
+        self.tensors = _renamed(clones[0].inputs, files.settings.inputs)
+        """What the network takes."""
+        self.results = _renamed(clones[0].outputs, files.settings.outputs)
+        """And what it gives."""
         self.processor = processor
+        self.task: tasks.Task | None = processor if files.settings.processing else None
+        if self.task is not None:
+            self.task.bind(self.tensors, self.results)
+        self.inputs = self.task.inputs if self.task else self.tensors
+        self.outputs = self.task.outputs if self.task else self.results
         self.stages = stages
         self._inner = files.settings.inputs
         self._outer = {inner: client for client, inner in files.settings.outputs.items()}
@@ -86,25 +93,40 @@ class Model:
             "outputs": [spec.as_json() for spec in self.outputs],
         }
 
-    def input(self, name: str) -> TensorSpec:
-        for spec in self.inputs:
-            if spec.name == name:
-                return spec
+    def input(self, name: str, datatype: object = None) -> TensorSpec:
+        """Of the task, or of the network behind it; where both have that name, the type that was sent decides."""
+        named: list[TensorSpec] = [spec for spec in (*self.inputs, *self.tensors) if spec.name == name]
+        if named:
+            return next((spec for spec in named if spec.datatype == datatype), named[0])
         raise BadInput(f"unknown input {name!r}; the model takes {', '.join(spec.name for spec in self.inputs)}")
 
     async def infer(self, feeds: Feeds, *, fetch: list[str] | None = None) -> Feeds:
-        """Outputs by name, those asked for or all. The arrays have been checked one by one; here, as a whole."""
-        missing = [spec.name for spec in self.inputs if spec.name not in feeds]
+        """Outputs by name, those asked for or all. The arrays have been checked one by one; here, as a whole.
+
+        Inputs of the task go through it; a client that prepares pictures itself sends the network's."""
+        processed = self.task is not None and any(_takes(spec, feeds) for spec in self.inputs)
+        inputs, outputs = (self.inputs, self.outputs) if processed else (self.tensors, self.results)
+        missing = [spec.name for spec in inputs if spec.name not in feeds]
         if missing:
             raise BadInput(f"input {missing[0]!r} is missing; expected are {self.input(missing[0]).expected}")
-        unknown = [name for name in fetch or () if name not in {spec.name for spec in self.outputs}]
+        unknown = [name for name in fetch or () if name not in {spec.name for spec in outputs}]
         if unknown:
-            raise BadInput(
-                f"unknown output {unknown[0]!r}; the model gives {', '.join(spec.name for spec in self.outputs)}"
-            )
+            raise BadInput(f"unknown output {unknown[0]!r}; the model gives {', '.join(spec.name for spec in outputs)}")
+        found = await (self._process(feeds) if processed else self._run(feeds))
+        return {name: found[name] for name in fetch} if fetch else found
+
+    async def _run(self, feeds: Feeds) -> Feeds:
         ran = await self._batches.submit({self._inner.get(name, name): array for name, array in feeds.items()})
-        outputs = {self._outer.get(name, name): array for name, array in ran.items()}
-        return {name: outputs[name] for name in fetch} if fetch else outputs
+        return {self._outer.get(name, name): array for name, array in ran.items()}
+
+    async def _process(self, feeds: Feeds) -> Feeds:
+        task = self.task
+        assert task is not None
+        entries = tasks.entries_of(feeds)
+        loop = asyncio.get_running_loop()
+        ready = await loop.run_in_executor(self._preparing, processing.prepare, task, entries, self.tensors)
+        ran = await self._run(ready)
+        return await asyncio.to_thread(lambda: tasks.tensors_of(task, processing.conclude(task, ran, entries)))
 
     async def predict(
         self, entries: list[dict[str, Any]], *, fetch: list[str] | None, write: Callable[[Any], bytes]
@@ -112,9 +134,12 @@ class Model:
         """Through the model's processor, as Paddle Serving's clients expect it. `write` makes an answer of the result,
         in the processor's thread: results may be large."""
         loop = asyncio.get_running_loop()
-        feeds = await loop.run_in_executor(self._preparing, processing.prepare, self.processor, entries, self.inputs)
-        outputs = await self.infer(feeds, fetch=fetch)
-        return await asyncio.to_thread(lambda: write(processing.conclude(self.processor, outputs, entries)))
+        feeds = await loop.run_in_executor(self._preparing, processing.prepare, self.processor, entries, self.tensors)
+        if self.task is None:
+            outputs = await self.infer(feeds, fetch=fetch)
+            return await asyncio.to_thread(lambda: write(processing.conclude(self.processor, outputs, entries)))
+        ran = await self._run(feeds)
+        return await asyncio.to_thread(lambda: write(_chosen(processing.conclude(self.task, ran, entries), fetch)))
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -151,7 +176,10 @@ async def load(files: ModelFiles, resources: Resources, *, metrics: Metrics, own
         if unknown:
             known = ", ".join(spec.name for spec in specs)
             raise ModelError(f"serving.yaml renames the {what} {unknown[0]!r}, which the model does not have ({known})")
-    processor = processing.load(files.folder, files.settings.processor, allowed=own_code)
+    if files.settings.processing:
+        processor: Any = tasks.load(files.folder, files.settings.processing)
+    else:
+        processor = processing.load(files.folder, files.settings.processor, allowed=own_code)
     clones = [first, *(first.clone() for _ in range(resources.workers - 1))]
     stages["load"] = time.monotonic() - began
     if files.settings.warm_up:
@@ -188,6 +216,15 @@ def _warm_up(runner: runners.Runner) -> None:
         runner.run(feeds)
     except Exception:
         return  # free dimensions are often larger than 1 in truth; requests will show
+
+
+def _takes(spec: TensorSpec, feeds: Feeds) -> bool:
+    """Whether an input of a task was sent: the network's own may have the same name, and another type."""
+    return spec.name in feeds and feeds[spec.name].dtype == spec.dtype
+
+
+def _chosen(answers: dict[str, Any], fetch: list[str] | None) -> dict[str, Any]:
+    return {name: answers[name] for name in fetch} if fetch else answers
 
 
 def _renamed(specs: tuple[TensorSpec, ...], names: dict[str, str]) -> tuple[TensorSpec, ...]:

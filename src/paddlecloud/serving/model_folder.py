@@ -11,6 +11,7 @@
     name: digits                      # default: the folder's name
     batch: {rows: 32, delayMilliseconds: 0}
     processor: process.py:Processor   # see `processing`
+    processing: {task: clas, size: [224, 224], labels: label.txt}   # instead of it; see `tasks`
     inputs: {image: x}                # names clients use → names in the model
     outputs: {score: fetch_name_0}
     warmUp: true
@@ -34,7 +35,7 @@ from paddlecloud.serving.limits import BatchLimits
 SETTINGS = "serving.yaml"
 PARAMS = ".pdiparams"
 _PROGRAMS = (".json", ".pdmodel")
-_FIELDS = ("name", "batch", "processor", "inputs", "outputs", "warmUp")
+_FIELDS = ("name", "batch", "processor", "processing", "inputs", "outputs", "warmUp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Settings:
     name: str = ""
     batch: BatchLimits = field(default_factory=BatchLimits)
     processor: str = ""
+    processing: dict[str, Any] = field(default_factory=dict)
     inputs: dict[str, str] = field(default_factory=dict)
     outputs: dict[str, str] = field(default_factory=dict)
     warm_up: bool = True
@@ -143,12 +145,22 @@ def _settings(folder: Path) -> Settings:
             name=str(body.get("name") or ""),
             batch=_limits(body.get("batch") or {}),
             processor=str(body.get("processor") or ""),
+            processing=_processing(body),
             inputs=_names(body.get("inputs")),
             outputs=_names(body.get("outputs")),
             warm_up=bool(body.get("warmUp", True)),
         )
     except (AttributeError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: {error}") from error
+
+
+def _processing(body: dict[str, Any]) -> dict[str, Any]:
+    found = body.get("processing") or {}
+    if not isinstance(found, dict):
+        raise ValueError("processing must be a mapping, such as {task: clas, size: [224, 224]}")
+    if found and body.get("processor"):
+        raise ValueError("processor is code of the model, processing is the server's own: a model has one of them")
+    return found
 
 
 def _names(body: Any) -> dict[str, str]:

@@ -91,7 +91,7 @@ def _tensor(model: Model, name: str, item: dict[str, Any]) -> Any:
         raise BadInput(f"tensor {name!r}: unknown elem_type {item.get('elem_type')!r}; known are {known}")
     if field not in item:
         raise BadInput(f"tensor {name!r}: elem_type {number} needs {field}")
-    return from_json(model.input(name), item[field], shape=item.get("shape"), datatype=datatype)
+    return from_json(model.input(name, datatype), item[field], shape=item.get("shape"), datatype=datatype)
 
 
 def write_general(model: Model, asked: General, outputs: Feeds) -> bytes:

@@ -86,7 +86,7 @@ def _parts(body: bytes, header_length: str | None) -> tuple[bytes, bytes]:
 
 
 def _tensor(model: Model, item: dict[str, Any], raw: bytes | None) -> Any:
-    spec = model.input(item["name"])
+    spec = model.input(item["name"], item.get("datatype"))
     if raw is not None:
         return from_bytes(spec, raw, shape=item.get("shape"), datatype=str(item.get("datatype")))
     if "data" not in item:

@@ -9,8 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.serving import grpc_service, literals, onnx_files, paddle_serving, remote, v2
+import numpy as np
+
+from paddlecloud.serving import grpc_service, literals, onnx_files, paddle_serving, remote, tasks, v2
 from paddlecloud.serving.grpc_messages import message
+from paddlecloud.serving.tasks.geometry import components, smallest_rectangle
 from paddlecloud.serving.tensors import TensorSpec, from_bytes, from_json
 from unit.budgets.inputs import JSON, Row, field, nested, of, times, varint
 
@@ -26,11 +29,30 @@ class FakeModel:
     outputs = (FLOAT,)
     name = "m"
 
-    def input(self, name: str) -> TensorSpec:
+    def input(self, name: str, datatype: object = None) -> TensorSpec:
         return FLOAT if name != "t" else TEXTS
 
 
 MODEL: Any = FakeModel()
+
+
+WORDS = tasks.load(Path(), {"task": "text-clas", "vocabulary": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a"]})
+
+
+def read_words(text: str) -> None:
+    WORDS.bind((FLOAT,), (FLOAT,))
+    WORDS.preprocess({"text": text[:100_000]})
+
+
+def find_shapes(mask: Any) -> None:
+    for points in components(mask):
+        smallest_rectangle(points)
+
+
+def dots(size: int) -> Any:
+    """As many shapes as a map of that size can have, nearly."""
+    rows, columns = np.indices((max(1, size // 100), 100))
+    return (rows % 2 == 0) & (columns % 2 == 0)
 
 
 LITERALS: dict[str, Callable[[int], str]] = {
@@ -90,6 +112,9 @@ def serving() -> Iterator[Row]:
     yield Row("serving: data URLs", "base64", times("QUFB", "data:;base64,"), remote.fetch)
     yield Row("serving: data URLs", "not base64", times("!", "data:;base64,"), remote.fetch)
     tensor = field(5, field(13, field(1, b"location") + field(2, b"weights")))
+    for name, letters in {"one word": "a", "words": "a ", "points": ".", "accents": "é"}.items():
+        yield Row("serving: texts of a task", name, times(letters), read_words)
+    yield Row("serving: maps of a task", "dots", dots, find_shapes)
     yield Row("serving: ONNX models", "tensors", of(times(tensor), partial(field, 7)), onnx_check)
     yield Row("serving: ONNX models", "graphs in graphs", lambda size: b"location" + nested(7, size), onnx_check)
 

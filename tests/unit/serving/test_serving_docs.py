@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from harness import PATIENCE
-from paddlecloud.serving import app, command, grpc_service, model_folder
+from paddlecloud.serving import app, command, grpc_service, model_folder, tasks
 from paddlecloud.serving.intake import Intake
 from paddlecloud.serving.metrics import Metrics
 from paddlecloud.serving.model import Resources
@@ -71,10 +71,22 @@ async def test_the_grpc_example_of_the_page_runs(page: str, tmp_path: Path) -> N
 
 
 def test_the_settings_on_the_page_are_all_there_are_and_are_taken(page: str, tmp_path: Path) -> None:
-    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.S)
-    assert set(yaml.safe_load(text)) == set(model_folder._FIELDS)
-    (linear(tmp_path / "m") / "serving.yaml").write_text(text)
-    assert model_folder.find(tmp_path / "m").settings.batch.rows == 32
+    texts = re.findall(r"```yaml\n(.*?)```", page, re.S)
+    assert {field for text in texts for field in yaml.safe_load(text)} == set(model_folder._FIELDS)
+    model = linear(tmp_path / "m")
+    for text in texts:
+        (model / "serving.yaml").write_text(text)
+        assert model_folder.find(model).settings.batch.rows == 32
+
+
+PARAMETER = re.compile(r"options\.\w+\(\s*\"(\w+)\"")
+
+
+def test_every_task_and_each_of_its_parameters_is_named(page: str) -> None:
+    sources = [path.read_text() for path in Path(tasks.__file__).parent.glob("*.py")]
+    parameters = {name for source in sources for name in PARAMETER.findall(source)}
+    assert {"threshold", "vocabulary", "bands", "labels"} < parameters
+    assert {name for name in (*tasks.NAMES, *parameters) if f"`{name}`" not in page} == set()
 
 
 def test_every_metric_and_option_is_named(page: str, capsys: pytest.CaptureFixture[str]) -> None:
