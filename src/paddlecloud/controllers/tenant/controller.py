@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from paddlecloud.api.names import PROFILE_LABEL
-from paddlecloud.api.problems import DecodeError
-from paddlecloud.api.profile import decode
+from paddlecloud.api.profile import ProfileSpec
 from paddlecloud.controllers import engines
 from paddlecloud.controllers.operator import Operator
-from paddlecloud.controllers.tenant.decide import Observed, decide, is_of
+from paddlecloud.controllers.tenant.decide import Observed, ParsedProfile, decide, is_of
 from paddlecloud.controllers.tenant.objects import ACCOUNTS, TenantSettings
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -33,8 +32,6 @@ COMPONENT = "Tenant"
 OPTIONAL = (QUEUES, NETWORKPOLICIES)
 _ALWAYS = (ROLEBINDINGS, SERVICEACCOUNTS, RESOURCEQUOTAS, LIMITRANGES)
 _IN = "namespace"
-LOOK_AGAIN = 30.0
-"""Seconds until an owner that does not exist is looked for again."""
 
 
 async def served_kinds(client: Client) -> list[Resource]:
@@ -82,26 +79,24 @@ class TenantController(Operator[Observed, Plan]):
             if kind.namespaced
             for each in informer.cache.by_index(_IN, name)
         ]
-        queues = QUEUES in self._served
+        queues, parsed = QUEUES in self._served, ParsedProfile.of(obj)
         namespace = self._namespaces.cache.get(Key("", name))
         changes_hands = obj["metadata"].get("deletionTimestamp") or (namespace and not is_of(obj, namespace))
         return Observed(
+            parsed,
             namespace=namespace,
             children={(each["kind"], each["metadata"]["name"]): each for each in inside},
             accounts=await self._accounts(name) if changes_hands else (),
             queue=await self._queue(name) if queues else None,
             queues=queues,
             policies=NETWORKPOLICIES in self._served,
-            owner_missing=await self._lacks_owner(obj),
+            owner_missing=await self._lacks_owner(parsed.profile.spec),
             settings=self._settings,
             refusal=self.refusal_of(obj),
         )
 
     def decide(self, obj: Object, observed: Observed, now: float) -> Plan:
-        plan = decide(obj, observed, now)
-        if observed.owner_missing:
-            plan.requeue_after(LOOK_AGAIN)
-        return plan
+        return decide(obj, observed, now)
 
     async def _queue(self, name: str) -> Object | None:
         """One without the label is not in the cache, and keeps its name all the same."""
@@ -112,11 +107,7 @@ class TenantController(Operator[Observed, Plan]):
         found = [await self.client.find(SERVICEACCOUNTS, name, namespace) for name in ACCOUNTS]
         return [each for each in found if each is not None]
 
-    async def _lacks_owner(self, obj: Object) -> bool:
-        try:
-            spec = decode(obj).spec
-        except DecodeError:
-            return False
+    async def _lacks_owner(self, spec: ProfileSpec | None) -> bool:
         owner = spec.owner if spec is not None else None
         if owner is None or owner.kind != SERVICEACCOUNTS.kind or not owner.namespace or not owner.name:
             return False

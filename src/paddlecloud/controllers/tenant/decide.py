@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from paddlecloud.api.fields import Condition
 from paddlecloud.api.names import KEPT_ANNOTATION, OWNER_ANNOTATION, PROFILE_LABEL, PROFILE_UID, QUEUE_NAME
@@ -40,8 +41,32 @@ Name = tuple[str, str]
 """Kind and name of an object in the namespace."""
 
 
+LOOK_AGAIN = 30.0
+"""Seconds until an owner that does not exist is looked for again."""
+
+
+class ParsedProfile(NamedTuple):
+    """A Profile, read once for each pass."""
+
+    profile: Profile
+    unreadable: str = ""
+    """Why its fields could not be read; then the Profile is empty."""
+
+    @classmethod
+    def of(cls, obj: Object) -> ParsedProfile:
+        try:
+            return cls(decode(obj))
+        except DecodeError as error:
+            return cls(Profile(), str(error))
+
+    @property
+    def problems(self) -> str:
+        return self.unreadable or "; ".join(str(problem) for problem in validate(self.profile))
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
+    parsed: ParsedProfile
     namespace: Object | None = None
     children: Mapping[Name, Object] = field(default_factory=dict)
     """What is labelled as the Profile's, in its namespace."""
@@ -61,17 +86,20 @@ class Observed:
 
 
 def decide(obj: Object, observed: Observed, now: float) -> Plan:
+    plan = _decided(obj, observed, now)
+    if observed.owner_missing:
+        plan.requeue_after(LOOK_AGAIN)
+    return plan
+
+
+def _decided(obj: Object, observed: Observed, now: float) -> Plan:
     meta = obj["metadata"]
     marks = list(meta.get("finalizers") or [])
     if KUBEFLOWS_FINALIZER in marks and MARK not in marks:
         return Plan()  # Kubeflow's own controller carries it out
     if meta.get("deletionTimestamp"):
         return _leave(obj, observed, marks, now)
-    try:
-        profile = decode(obj)
-        problems = "; ".join(str(problem) for problem in validate(profile))
-    except DecodeError as error:
-        profile, problems = Profile(), str(error)
+    profile, problems = observed.parsed.profile, observed.parsed.problems
     spec = profile.spec
     if not problems and spec is not None:
         problems = objects.amount_problem(spec)
@@ -217,7 +245,7 @@ def _leave(obj: Object, observed: Observed, marks: list[str], now: float) -> Pla
     meta = found["metadata"]
     if meta.get("deletionTimestamp"):
         return _not_ready(obj, "Terminating", f"waits until namespace {meta['name']} is empty and gone", now)
-    if _deletes(obj):
+    if _deletes(observed.parsed):
         return Plan(delete=[Delete(NAMESPACES, meta["name"], None, uid=meta["uid"])])
     if plan := _close(obj, observed):
         return plan
@@ -257,12 +285,9 @@ def _only_lingers(found: Object) -> bool:
     return bool(found["metadata"].get("deletionTimestamp")) and found["kind"] != ROLEBINDINGS.kind
 
 
-def _deletes(obj: Object) -> bool:
+def _deletes(parsed: ParsedProfile) -> bool:
     """Data is deleted only if the word is there: of a spec that cannot be read it is kept."""
-    try:
-        spec = decode(obj).spec
-    except DecodeError:
-        return False
+    spec = parsed.profile.spec
     return spec is not None and spec.deletion_policy == DELETE
 
 

@@ -11,7 +11,7 @@ import pytest
 from paddlecloud.api.names import KEPT_ANNOTATION, OWNER_ANNOTATION, PROFILE_LABEL, PROFILE_UID, QUEUE_NAME
 from paddlecloud.api.names import PROFILE_FINALIZER as MARK
 from paddlecloud.controllers.tenant import TenantSettings
-from paddlecloud.controllers.tenant.decide import KUBEFLOWS_FINALIZER, Observed, decide
+from paddlecloud.controllers.tenant.decide import KUBEFLOWS_FINALIZER, LOOK_AGAIN, Observed, ParsedProfile, decide
 from paddlecloud.controllers.tenant.objects import ACCOUNTS
 from paddlecloud.kube.conditions import conditions_of
 from paddlecloud.kube.plan import Delete, Patch, Plan
@@ -72,8 +72,9 @@ class World(PlanRunner):
                 key: each for key, each in inside.items() if PROFILE_LABEL in each["metadata"].get("labels", {})
             }
             accounts = [each for (kind, name), each in inside.items() if kind == "ServiceAccount" and name in ACCOUNTS]
+            parsed, queue = ParsedProfile.of(self.profile), self.objects.get(("Queue", "vision"))
             observed = Observed(
-                self.namespace, labelled, accounts, self.objects.get(("Queue", "vision")), **self.served,
+                parsed, self.namespace, labelled, accounts, queue, **self.served,
                 owner_missing=self.owner_missing, settings=SETTINGS, refusal=self.refusal,
             )  # fmt: skip
             self.run_plan(decide(copy.deepcopy(self.profile), observed, NOW), crash_after=crash_after)
@@ -349,3 +350,11 @@ def test_a_profile_that_kubeflow_carries_out_is_kubeflows() -> None:
     assert world.settle() == 0
     world.profile["metadata"]["finalizers"] = [KUBEFLOWS_FINALIZER, MARK]
     assert world.settle() > 0
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_an_owner_that_does_not_exist_is_looked_for_again(missing: bool) -> None:
+    profile = World().profile
+    assert profile is not None
+    plan = decide(profile, Observed(ParsedProfile.of(profile), owner_missing=missing), NOW)
+    assert plan.after == (LOOK_AGAIN if missing else None)
