@@ -9,7 +9,7 @@ from paddlecloud.api.model.reference import LATEST
 from paddlecloud.cli.objects.why import OK, why
 from paddlecloud.kube.resource import Object
 from paddlecloud.ui.object_lists import searched
-from paddlecloud.ui.service_rows import phase_of
+from paddlecloud.ui.verdicts import phase_of
 
 KINDS_OF_STATE = ("Lost", "Terminating")
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.api.names import ENDPOINT, MEASURES
-from paddlecloud.cli.objects.why import DELETING, FAILED, OK, WAITING, Verdict, why
+from paddlecloud.cli.objects.why import FAILED, OK, why
 from paddlecloud.kube.conditions import condition_of
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.outcome import service_failure
 from paddlecloud.ui.object_lists import searched
-
-PHASES = {OK: "Ready", WAITING: "Starting", FAILED: "Failed", DELETING: "Terminating"}
+from paddlecloud.ui.verdicts import PHASES, phase_of
 
 
 class Share(NamedTuple):
@@ -78,10 +77,6 @@ def row_of(service: Object) -> ServiceRow:
         why="" if verdict.state == OK else verdict.text,
         text=searched(service, serves, verdict.text, *names),
     )
-
-
-def phase_of(verdict: Verdict) -> str:
-    return PHASES[verdict.state]
 
 
 def endpoint_of(service: Object, name: str) -> Any:

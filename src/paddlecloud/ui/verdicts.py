@@ -18,7 +18,7 @@ from paddlecloud.cli.objects import outcome
 from paddlecloud.cli.objects.api import Api
 from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.examination import examine
-from paddlecloud.cli.objects.why import FAILED, WAITING, Verdict, why
+from paddlecloud.cli.objects.why import DELETING, FAILED, OK, WAITING, Verdict, why
 from paddlecloud.cli.render.scheduling import scheduling
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.clock import Clock
@@ -33,11 +33,19 @@ SECONDS = 15.0
 """For one answer of the API server."""
 
 
+PHASES = {OK: "Ready", WAITING: "Starting", FAILED: "Failed", DELETING: "Terminating"}
+"""Of kinds without a phase of their own, by the state of their verdict."""
+
+
 class Explanation(NamedTuple):
     verdict: Verdict
     scheduling: tuple[str, ...] = ()
     """What it needs, what is free where, who holds it, what would let it start: lines as `pdc explain` prints them."""
     next_step: str = ""
+
+
+def phase_of(verdict: Verdict) -> str:
+    return PHASES[verdict.state]
 
 
 def quick(obj: Object, pods: Sequence[Object], events: Sequence[Object], *, now: float, language: str) -> Explanation:

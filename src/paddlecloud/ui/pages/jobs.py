@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from paddlecloud.kube.resource import PADDLEJOBS, PODS
+from paddlecloud.kube.resource import PADDLEJOBS, PODS, Key
 from paddlecloud.ui import verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage
 from paddlecloud.ui.feed import JOB
 from paddlecloud.ui.job_rows import JobRow, row_of
-from paddlecloud.ui.listing import Listed, Order, listed, words_of
+from paddlecloud.ui.listing import Order
+from paddlecloud.ui.object_lists import ObjectList, object_list
 
 ORDERS: dict[str, Order[JobRow]] = {
     "name": lambda row: (row.name, row.namespace),
@@ -23,33 +24,16 @@ ORDERS: dict[str, Order[JobRow]] = {
 }
 
 
-class Shown(NamedTuple):
-    row: JobRow
-    why: str
-
-
 class JobsView(NamedTuple):
-    listed: Listed[JobRow]
-    shown: list[Shown]
-    phases: list[tuple[str, int]]
-    """Every phase that jobs have, and of how many."""
-    namespaces: list[str]
-    query: Any
+    objects: ObjectList[JobRow]
+    why: Mapping[Key, str]
+    """Of the jobs that are shown."""
 
 
 async def load(asked: Asked) -> JobsView:
     rows = [row for _, row in await asked.reader.rows(PADDLEJOBS, row_of)]
-    namespaces = sorted({row.namespace for row in rows})
-    if asked.namespace:
-        rows = [row for row in rows if row.namespace == asked.namespace]
-    if words := words_of(asked.query):
-        rows = [row for row in rows if all(word in row.text for word in words)]
-    phases = sorted(Counter(row.phase for row in rows).items())
-    if phase := asked.query.get("status"):
-        rows = [row for row in rows if row.phase == phase]
-    found = listed(rows, asked.query, ORDERS, default="-age", section="jobs")
-    shown = [Shown(row, await _why(asked, row)) for row in found.rows]
-    return JobsView(found, shown, phases, namespaces, asked.query)
+    found = object_list("jobs", rows, asked.query, ORDERS, default="-age")
+    return JobsView(found, {Key(row.namespace, row.name): await _why(asked, row) for row in found.listed.rows})
 
 
 async def _why(asked: Asked, row: JobRow) -> str:

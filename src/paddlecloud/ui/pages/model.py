@@ -15,8 +15,8 @@ from paddlecloud.ui.feed import MODEL_OF
 from paddlecloud.ui.lineage_view import traced
 from paddlecloud.ui.listing import Listed, Order, listed
 from paddlecloud.ui.model_rows import VersionRow, newest_first, version_row
-from paddlecloud.ui.service_rows import phase_of
 from paddlecloud.ui.subject import Subject, subject
+from paddlecloud.ui.verdicts import phase_of
 
 MOST_MOVES = 50
 ORDERS: dict[str, Order[VersionRow]] = {

@@ -45,7 +45,7 @@ class ServiceView(NamedTuple):
 
     @property
     def phase(self) -> str:
-        return service_rows.phase_of(self.subject.explanation.verdict)
+        return verdicts.phase_of(self.subject.explanation.verdict)
 
 
 async def load(asked: Asked) -> ServiceView:

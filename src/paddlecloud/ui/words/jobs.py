@@ -10,5 +10,5 @@ WORDS: dict[str, tuple[str, str]] = {
     "jobs.queue": ("Queue", "队列"),
     "jobs.progress": ("Progress", "进度"),
     "jobs.restarts": ("Restarts", "重启"),
-    "jobs.none": ("No job matches.", "没有符合条件的作业。"),
+    "jobs.none": ("There is no job yet.", "尚无作业。"),
 }
