@@ -60,8 +60,8 @@ def lines(*command: str) -> set[str]:
 def traces() -> dict[str, set[str]]:
     """Everything that a cluster makes outside its cache.
 
-    Not what the machine's own tools leave once they were used: `ip netns` a mount of its folder, iptables an empty table.
-    A process that has ended is none, whenever the host's init collects it.
+    Not what the machine's own tools leave once they were used: `ip netns` a mount of its folder, iptables an empty
+    table. A process that has ended is none, whenever the host's init collects it.
     """
     ours = (str(Layout.default().cache), "containerd", "nsenter", "paddlecloud-machine")
     folders = {folder for folder in PRIVATE_FOLDERS if Path(folder).exists()}

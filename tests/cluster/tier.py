@@ -43,7 +43,7 @@ ROOT = Path(__file__).parents[2]
 SEEN = Path(__file__).with_name("seen.yaml")
 PAGE = ROOT / "docs" / "full-tier.md"
 FOLDERS = ("tests/cluster", "tests/scenarios", "tests/conformance")
-REQUIRED = "argo,audit,busybox,cluster,juicefs,kfp-backend,knative,nodes,redis,s3,stores,volcano"
+REQUIRED = "argo,audit,busybox,cluster,juicefs,kfp-backend,knative,nodes,redis,s3,stores,tekton,volcano"
 """What a test on the fixture may not be skipped for: `PDC_REQUIRE` of `tests/harness.py`."""
 EVERYWHERE = ("volcano", "knative", "juicefs", "argo")
 """Add-ons of CI's cluster and of that of every part that does not say otherwise."""
@@ -135,6 +135,11 @@ PARTS = {
         "the real backend of Kubeflow Pipelines: both kfp clients, our components, files that kfp 2 compiled",
         ("tests/scenarios/test_kfp_backend.py",),
         addons=("volcano", "argo", "kfp"),
+    ),
+    "tekton": Part(
+        "Tekton builds an image of a suite in a pod, pushes it, and a node pulls it",
+        ("tests/cluster/test_tekton.py",),
+        addons=("tekton", "tekton-triggers"),
     ),
     "chart": Part(
         "the Helm chart: installed, upgraded, rolled back, side by side, its rights; plain manifests",

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paddlecloud.kube import errors as kube_errors
 
-from . import argo, cgroups, control, juicefs, kfp, knative, network, node, pki, preflight, volcano
+from . import argo, cgroups, control, juicefs, kfp, knative, network, node, pki, preflight, tekton, volcano
 from .addons import Site
 from .api import ClusterApi
 from .base_images import ImageCache, offer_base_images
@@ -35,6 +35,8 @@ ADDONS: dict[str, tuple[str, Callable[[Site], None]]] = {
     "juicefs": (juicefs.ENGINE, juicefs.install),
     "argo": (argo.ENGINE, argo.install),
     "kfp": (kfp.ENGINE, kfp.install),
+    "tekton": (tekton.ENGINE, tekton.install),
+    "tekton-triggers": (tekton.TRIGGERS_ENGINE, tekton.install_triggers),
 }
 """Engine and installer by name."""
 

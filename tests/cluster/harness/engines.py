@@ -72,6 +72,9 @@ _OS = "workflow/executor/osspecific"
 _ARGO = "github.com/argoproj/argo-workflows/v3"
 _KFP = kfp_backend.MODULE
 _SERVING = ("controller", "webhook", "autoscaler", "activator", "queue")
+_TEKTON = "github.com/tektoncd"
+_TEKTON_PIPELINE = ("controller", "webhook", "entrypoint", "nop", "workingdirinit", "sidecarlogresults")
+_TEKTON_TRIGGERS = ("controller", "webhook", "eventlistenersink", "interceptors")
 ENGINE_TABLE: dict[str, Engine] = {
     engine.name: engine
     for engine in (
@@ -136,6 +139,18 @@ ENGINE_TABLE: dict[str, Engine] = {
             manifests=tuple((_KFP, name) for name in (*kfp_backend.MANIFESTS, kfp_backend.CONFIG)),
             module="kfp",
             generated=kfp_sources.GENERATED,
+        ),
+        Engine(
+            "tekton-pipelines",
+            tuple(f"{_TEKTON}/pipeline/cmd/{name}" for name in _TEKTON_PIPELINE),
+            manifests=((f"{_TEKTON}/pipeline", "config/**/*.yaml"),),
+            module="tekton",
+        ),
+        Engine(
+            "tekton-triggers",
+            tuple(f"{_TEKTON}/triggers/cmd/{name}" for name in _TEKTON_TRIGGERS),
+            manifests=((f"{_TEKTON}/triggers", "config/**/*.yaml"),),
+            module="tekton",
         ),
     )
 }

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from paddlecloud.cli.failures import ERROR, OK, CliError, UsageError, attempting
+from paddlecloud.cli.objects.blocking_program import BlockingProgram
 from paddlecloud.cli.objects.members import Member
 from paddlecloud.cli.objects.pods import one_pod
 from paddlecloud.cli.parsing import Parsers, number
@@ -21,7 +22,7 @@ from paddlecloud.cli.render import output, progress
 from paddlecloud.cli.session import Session
 from paddlecloud.sdk import copying
 from paddlecloud.sdk.portal import Portal
-from paddlecloud.sdk.remote import Output, Process, Remote
+from paddlecloud.sdk.remote import Remote
 
 USAGE = "pdc cp SOURCE DESTINATION, one of them POD:PATH or NAMESPACE/POD:PATH"
 
@@ -112,27 +113,3 @@ def _copy(session: Session, member: Member, source: Side, destination: Side) -> 
         meter.end()
         portal.close()
     return meter.done
-
-
-class BlockingProgram:
-    """A program in the container as blocking calls."""
-
-    def __init__(self, portal: Portal, process: Process) -> None:
-        self._portal = portal
-        self._process = process
-
-    def read(self) -> Output | None:
-        return self._portal.run(self._process.read())
-
-    def write(self, data: bytes) -> None:
-        self._portal.run(self._process.write(data))
-
-    def end_input(self) -> None:
-        self._portal.run(self._process.end_input())
-
-    def close(self) -> None:
-        self._portal.run(self._process.close())
-
-    @property
-    def exit_code(self) -> int:
-        return self._process.exit_code

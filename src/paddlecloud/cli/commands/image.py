@@ -2,6 +2,8 @@
 
   pdc image build NAME…                    build what a recipe of that name says
   pdc image build -f image.yaml -t NAME    the same from a file of yours, registered under NAME
+  pdc image build NAME --on-cluster --push REGISTRY/NAME:TAG
+                                           built by a pod of the cluster, with buildah, and pushed from there
   pdc image dockerfile NAME [--to DIR]     the recipe as a Dockerfile; with DIR all that `docker build DIR` needs
   pdc image ls                             what there is, and what is built
   pdc image rm NAME…                       delete what was built; a registered recipe goes too
@@ -26,6 +28,7 @@ from paddlecloud.cli.render import output, progress, table
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
 from paddlecloud.local.images.errors import BuildError, ImageUnavailable, RecipeError
+from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.recipe import Recipe
 from paddlecloud.local.images.shipped import missing_package
 from paddlecloud.local.images.store import ImageInfo, ImageStore
@@ -46,6 +49,12 @@ def add_commands(parsers: Parsers) -> None:
         metavar="PATH",
         help="dockerfile: folder to write instead of printing; export: file to write",
     )
+    parser.add_argument("--on-cluster", action="store_true", help="build: by a pod of the cluster, for a registry")
+    parser.add_argument("--push", metavar="IMAGE", help="build --on-cluster: where to push")
+    parser.add_argument("--push-secret", metavar="NAME", help="on a cluster: Secret with the registry's keys")
+    parser.add_argument("--plain-http", action="store_true", help="on a cluster: the registries have no TLS")
+    parser.add_argument("--pip-index", metavar="URL", help="on a cluster: index from which packages come")
+    parser.add_argument("--builder", metavar="IMAGE", help="on a cluster: image with buildah")
     parser.add_argument("--all", action="store_true", help="export: every image that is built")
     parser.add_argument(
         "--force",
@@ -60,7 +69,9 @@ def run(session: Session, args: argparse.Namespace) -> int:
     for flag, actions in FLAGS.items():
         if getattr(args, flag) and args.action not in actions:
             why = f"it is for image {' and '.join(actions)}"
-            raise UsageError(f"image {args.action} takes no --{flag}", why=why, next="pdc image --help")
+            raise UsageError(
+                f"image {args.action} takes no --{flag.replace('_', '-')}", why=why, next="pdc image --help"
+            )
     return ACTIONS[args.action](session, args)
 
 
@@ -70,6 +81,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
 def run_build(session: Session, args: argparse.Namespace) -> int:
     fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
     data = data_of(session)
+    if args.on_cluster:
+        return _build_on_cluster(session, args, data)
+    if given := [flag for flag in ON_CLUSTER if getattr(args, flag)]:
+        raise UsageError(f"--{given[0].replace('_', '-')} is for builds on a cluster", next="add --on-cluster")
     if args.filename is not None:
         if args.names:
             raise UsageError("either NAME or -f", why="a file says what it is with -t NAME", next="pdc image --help")
@@ -81,6 +96,26 @@ def run_build(session: Session, args: argparse.Namespace) -> int:
         built = [build_named(session, store, name) for name in args.names]
     if fmt.name:
         output.print_report(session, "ImageBuild", {"items": built})
+    return OK
+
+
+def _build_on_cluster(session: Session, args: argparse.Namespace, data: Path) -> int:
+    from paddlecloud.cli.commands import image_on_cluster
+
+    fmt = output.parse_format(args.output, ("", *output.STRUCTURED))
+    image_on_cluster.check(args)
+    if args.filename is not None and not args.names:
+        recipe, store = recipes.read(args.filename, args.tag or [args.push])[0], store_of(data)
+    elif len(args.names) == 1 and args.filename is None:
+        store = store_of(data)
+        recipe = known_recipe(store, args.names[0])
+    else:
+        raise UsageError("what is to be built?", why="one NAME of a recipe, or -f FILE", next="pdc image --help")
+    made = image_on_cluster.build(session, _plan(store, recipe), args)
+    if fmt.name:
+        output.print_report(session, "ImagePush", made)
+    else:
+        session.print(f"{made['image']}@{made['digest']}")
     return OK
 
 
@@ -162,11 +197,7 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
         raise UsageError("which image?", why="one NAME of a recipe", next="pdc image ls")
     (name,) = args.names
     store = store_of(data_of(session))
-    recipe = known_recipe(store, name)
-    try:
-        plan = store.plan(recipe)
-    except (RecipeError, ImageUnavailable) as error:
-        raise CliError(f"cannot read the recipe of {name}", why=str(error), exit_code=INVALID) from error
+    plan = _plan(store, known_recipe(store, name))
     if args.to is None:
         session.print(dockerfile.render(plan).rstrip("\n"))
         return OK
@@ -175,6 +206,13 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
     path = dockerfile.write(plan, args.to)
     session.print(f"{path} written; next: docker build --tag {name} {args.to}")
     return OK
+
+
+def _plan(store: ImageStore, recipe: Recipe) -> ImagePlan:
+    try:
+        return store.plan(recipe)
+    except (RecipeError, ImageUnavailable) as error:
+        raise CliError(f"cannot read the recipe of {recipe.names[0]}", why=str(error), exit_code=INVALID) from error
 
 
 # Looking
@@ -310,9 +348,13 @@ ACTIONS = {
     "export": run_export,
     "import": run_import,
 }
+ON_CLUSTER = ("push", "push_secret", "plain_http", "pip_index", "builder")
+"""Flags of a build on a cluster alone."""
 FLAGS = {
     "filename": ("build",),
     "tag": ("build",),
+    "on_cluster": ("build",),
+    **dict.fromkeys(ON_CLUSTER, ("build",)),
     "to": ("dockerfile", "export"),
     "all": ("export",),
     "force": ("rm", "import"),

@@ -10,32 +10,24 @@ import argparse
 import json
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from paddlecloud.cli.commands.cp import BlockingProgram
 from paddlecloud.cli.failures import ERROR, OK, CliError, InputError, UsageError
 from paddlecloud.cli.objects.model_store import attempting, place_of
+from paddlecloud.cli.objects.worker_pod import WORK, WorkerPod, worker_pod
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.progress import Meter
 from paddlecloud.cli.session import Session
-from paddlecloud.kube.resource import PODS, Object
+from paddlecloud.kube.resource import Object
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.sdk import copying, model_objects, model_transfer
-from paddlecloud.sdk.core import AsyncClient
-from paddlecloud.sdk.members import member
-from paddlecloud.sdk.object_ref import of_object
-from paddlecloud.sdk.portal import Portal
-from paddlecloud.sdk.remote import Remote
-from paddlecloud.sdk.watching import until
 
 IMAGE = "paddlecloud/convert"
 FORMS = ("onnx", "serving", "paddle")
 SECONDS = 1800
 """After which the pod ends, whatever became of the program that made it."""
-WORK = "/work"
 FORMATS = ("", *output.STRUCTURED)
 
 
@@ -63,24 +55,7 @@ def convert(session: Session, args: argparse.Namespace) -> int:
 
 
 def converter_pod(model: str, namespace: str, image: str) -> Object:
-    container = {
-        "name": "convert",
-        "image": image,
-        "command": ["sh", "-c", f"sleep {SECONDS}"],
-        "volumeMounts": [{"name": "work", "mountPath": WORK}],
-    }
-    return {
-        "apiVersion": PODS.api_version,
-        "kind": PODS.kind,
-        "metadata": {"generateName": f"{model}-convert-", "namespace": namespace},
-        "spec": {
-            "restartPolicy": "Never",
-            "activeDeadlineSeconds": SECONDS,
-            "automountServiceAccountToken": False,
-            "containers": [container],
-            "volumes": [{"name": "work", "emptyDir": {}}],
-        },
-    }
+    return worker_pod(f"{model}-convert", namespace, image, seconds=SECONDS)
 
 
 def answer_of(text: str, code: int) -> dict[str, Any]:
@@ -125,49 +100,17 @@ def _make(
 
 
 def _in_pod(session: Session, model: str, files: Path, result: Path, args: argparse.Namespace) -> dict[str, Any]:
-    client = AsyncClient(session.api.config, namespace=session.namespace)
-    remote = Remote(session.api.config)
-
-    async def close() -> None:
-        await remote.close()
-        await client.close()
-
-    portal = Portal(close)
-    pod = portal.run(client.api.create(PODS, converter_pod(model, session.namespace, args.image or IMAGE)))
-    pod_name = str(pod["metadata"]["name"])
-
-    def start(command: Sequence[str]) -> BlockingProgram:
-        running = remote.exec(session.namespace, pod_name, command, container="convert", stdin=True)
-        return BlockingProgram(portal, portal.run(running))
-
-    def ignore(count: int) -> None:
-        """A model is copied within seconds."""
-
-    try:
-        running = portal.run(until(client.api, of_object(PODS, pod), _started, timeout=SECONDS))
-        copying.upload(start, files, f"{WORK}/source", moved=ignore)
-        command = [
-            "python",
-            "-m",
-            "paddlecloud.serving.conversion",
-            "--to",
-            args.to,
-            f"{WORK}/source",
-            f"{WORK}/result",
-        ]
-        done = portal.run(client.exec(member(running), command))
-        said = answer_of(done.stdout, done.exit_code)
-        copying.download(start, f"{WORK}/result", result, moved=ignore, warn=session.warn)
-        return said
-    except copying.CopyError as error:
-        raise CliError("the files were not copied", why=str(error), next=f"pdc describe pod/{pod_name}") from error
-    finally:
-        portal.run(client.api.delete(PODS, pod_name, namespace=session.namespace, grace_period=0))
-        portal.close()
+    with WorkerPod(session, converter_pod(model, session.namespace, args.image or IMAGE)) as pod:
+        try:
+            copying.upload(pod.start, files, f"{WORK}/source", moved=_ignore)
+            program = ["python", "-m", "paddlecloud.serving.conversion"]
+            done = pod.run([*program, "--to", args.to, f"{WORK}/source", f"{WORK}/result"])
+            said = answer_of(done.stdout, done.exit_code)
+            copying.download(pod.start, f"{WORK}/result", result, moved=_ignore, warn=session.warn)
+        except copying.CopyError as error:
+            raise CliError("the files were not copied", why=str(error), next=f"pdc describe pod/{pod.name}") from error
+    return said
 
 
-def _started(now: Object | None) -> Object | None:
-    phase = ((now or {}).get("status") or {}).get("phase")
-    if now is None or phase in ("Succeeded", "Failed"):
-        raise CliError("the pod that should convert ended", why=str(phase or "deleted"), next="pdc events")
-    return now if phase == "Running" else None
+def _ignore(count: int) -> None:
+    """A model is copied within seconds."""

@@ -1,7 +1,8 @@
 """The same `image.yaml` as a Dockerfile: for people with docker, podman or buildkit, and for registries.
 
 What is written is a folder: the Dockerfile and everything it copies, so that `docker build FOLDER` needs nothing else.
-It has the steps of every form of the image: system packages, requirements, files, settings.
+It has the steps of every form of the image: system packages, requirements, files, settings. `docker build --build-arg
+PIP_INDEX_URL=…` takes packages from another index than the public one.
 """
 
 from __future__ import annotations
@@ -82,9 +83,10 @@ def _requirements(plan: ImagePlan) -> list[str]:
     beside = [source for item in plan.pip if (source := _local(item))]
     wanted = [f"{_BESIDE}/{source.name}" if (source := _local(item)) else item for item in plan.pip]
     command = f"pip install --no-cache-dir {shlex.join([*plan.pip_options, *wanted])}"
+    index = ["ARG PIP_INDEX_URL", "ARG PIP_TRUSTED_HOST"]
     if not beside:
-        return [f"RUN {command}"]
-    return [f"COPY {_WHEELS}/ {_BESIDE}/", f"RUN {command} && rm -r {_BESIDE}"]
+        return [*index, f"RUN {command}"]
+    return [*index, f"COPY {_WHEELS}/ {_BESIDE}/", f"RUN {command} && rm -r {_BESIDE}"]
 
 
 def _variables(plan: ImagePlan) -> dict[str, str]:

@@ -32,6 +32,7 @@ def parse(text: str) -> list[Step]:
     assert steps[0][0] == "FROM"
     assert {word for word, _ in steps} <= {
         "FROM",
+        "ARG",
         "RUN",
         "COPY",
         "LABEL",
