@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
 import paddlecloud as pc
 from harness import Kubectl, Target
@@ -86,6 +88,29 @@ def test_a_model_from_its_first_push_to_its_removal(run: Run) -> None:
     assert json.loads(run("ls", "-o", "json")[1])["items"] == []
 
 
+def test_a_version_has_the_inputs_and_outputs_of_its_files(run: Run, tmp_path: Path) -> None:
+    def exported(channels: int) -> None:
+        shape = [None, channels, 28, 28]
+        tensors = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in ("x", "y")]
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "net", tensors[:1], tensors[1:])
+        onnx.save(helper.make_model(graph), "model/net.onnx")
+
+    exported(3)
+    wanted = tmp_path / "signature.json"
+    wanted.write_text(json.dumps({"inputs": [{"name": "x", "datatype": "FP32", "shape": [1, 1, 28, 28]}]}))
+    code, _, said = run("push", "ocr", "model", "--signature", str(wanted))
+    assert (code, "input x FP32[N, 3, 28, 28] declared is x FP32[1, 1, 28, 28]" in said) == (INVALID, True), said
+    assert run("ls", "ocr")[0] == NOT_FOUND, "nothing was stored"
+    run("push", "ocr", "model", "--alias", "production")
+    assert "Inputs:      x FP32[N, 3, 28, 28]\n" in run("show", "ocr:1")[1]
+    exported(1)
+    run("push", "ocr", "model", "--description", "grey")
+    assert "x FP32[N, 3, 28, 28]" in run("diff", "ocr:1", "ocr:2")[1]
+    code, out, said = run("promote", "ocr:2")
+    assert (code, out) == (OK, "ocr@production is now 2; it was 1\n")
+    assert "clients of ocr@production may have to change: input x FP32[N, 1, 28, 28] was x FP32[N, 3, 28, 28]" in said
+
+
 @pytest.mark.parametrize(
     ("line", "code", "text"),
     [
@@ -98,6 +123,8 @@ def test_a_model_from_its_first_push_to_its_removal(run: Run) -> None:
         ("push ocr model --metric loss", USAGE, "--metric takes NAME=VALUE, as --metric accuracy=0.93"),
         ("push ocr model --origin job", USAGE, "--origin takes NAME=TEXT, as --origin job=train"),
         ("push ocr model --alias 7", INVALID, "beginning with a letter"),
+        ("push ocr model --signature nowhere.json", USAGE, "nowhere.json cannot be read"),
+        ("push ocr model --signature model/net.onnx", INVALID, "the signature cannot be read"),
         ("push ocr", USAGE, "takes NAME[:VERSION] and a folder or a file"),
         ("pull ocr:9", NOT_FOUND, "no version 9 in namespace"),
         ("pull ocr:9", NOT_FOUND, "its newest is 1"),

@@ -43,7 +43,10 @@ def test_forms_are_made_once_checked_and_traced(server: Target, namespace: str, 
         done = pdc("-n", namespace, *words, "-o", "json", "--store", f"file://{nets}/store", env=server.env)
         return json.loads(done.stdout)
 
-    run("model", "push", "net", str(nets / "good"))
+    assert run("model", "push", "net", str(nets / "good"))["signature"] == {
+        "inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 1, 28, 28]}],
+        "outputs": [{"name": "fetch_name_0", "datatype": "FP32", "shape": [-1, 5]}],
+    }
     made = run("model", "convert", "net", "--to", "onnx")
     assert (made["version"], made["created"]) == ("net:1-onnx", True)
     assert made["tools"]["paddle2onnx"] == "2.1.0"
@@ -51,6 +54,7 @@ def test_forms_are_made_once_checked_and_traced(server: Target, namespace: str, 
     pulled = run("model", "pull", "net:1-onnx", str(nets / "onnx"))
     assert sorted(file["path"] for file in pulled["files"]) == ["labels.txt", "model.onnx"]
     assert pulled["origin"]["source"] == "net:1"
+    assert pulled["signature"]["inputs"] == [{"name": "x", "datatype": "FP32", "shape": [-1, 1, 28, 28]}]
     assert run("model", "show", "net")["version"] == "1", "latest is what was trained"
 
     run("model", "convert", "net:1", "--to", "serving")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from paddlecloud.modelhub.manifest import Manifest
+from paddlecloud.modelhub.signature import shown
 
 
 class FileChange(NamedTuple):
@@ -39,7 +40,7 @@ class Comparison(NamedTuple):
     metrics: tuple[MetricChange, ...]
     """Every metric that one of them has, equal ones included."""
     facts: tuple[FactChange, ...]
-    """Entries of `origin` that differ, and `framework` and `description`."""
+    """Entries of `origin` that differ, and `framework`, `inputs`, `outputs` and `description`."""
 
     def report(self) -> dict[str, Any]:
         return {
@@ -67,7 +68,13 @@ def compare(before: Manifest, after: Manifest) -> Comparison:
 
 def _facts(before: Manifest, after: Manifest) -> list[FactChange]:
     first, second = (
-        {"framework": one.framework, "description": one.description, **one.origin} for one in (before, after)
+        {"framework": one.framework, **_tensors(one), "description": one.description, **one.origin}
+        for one in (before, after)
     )
     changed = [name for name in dict.fromkeys([*first, *second]) if first.get(name) != second.get(name)]
     return [FactChange(name, first.get(name) or None, second.get(name) or None) for name in changed]
+
+
+def _tensors(one: Manifest) -> dict[str, str]:
+    found = one.signature
+    return {"inputs": shown(found.inputs), "outputs": shown(found.outputs)} if found else {}

@@ -16,6 +16,7 @@ def check_facts(facts: Facts) -> None:
         raise Refused("a metric is a finite number")
     spec = ModelVersionSpec(
         framework=facts.framework or None,
+        signature=facts.signature,
         description=facts.description or None,
         metrics=dict(facts.metrics) or None,
         origin=dict(facts.origin) or None,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from paddlecloud.api.model.signature import Signature
 from paddlecloud.modelhub.errors import Damaged, Refused
 
 FORMAT = 1
@@ -39,6 +40,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     size: int
     files: tuple[File, ...]
     framework: str = ""
+    signature: Signature | None = None
     metrics: dict[str, float] = {}
     origin: dict[str, str] = {}
     """Where it came from, as the user or a launcher says: job, image, data, commit."""
@@ -56,6 +58,7 @@ class Facts(NamedTuple):
     metrics: Mapping[str, float] = {}
     origin: Mapping[str, str] = {}
     description: str = ""
+    signature: Signature | None = None
 
 
 def digest_of(files: Iterable[File]) -> str:

@@ -41,6 +41,7 @@ def _spec(manifest: Manifest, store: str) -> ModelVersionSpec:
         files=len(manifest.files),
         store=store or None,
         framework=manifest.framework or None,
+        signature=manifest.signature,
         description=manifest.description or None,
         metrics=manifest.metrics or None,
         origin=manifest.origin or None,

@@ -123,6 +123,7 @@ def push(store: Store, which: VersionKey, local: Content, facts: Facts, progress
         size=sum(file.size for file in files),
         files=files,
         framework=facts.framework or manifest.framework_of(file.path for file in files),
+        signature=facts.signature,
         metrics=dict(facts.metrics),
         origin=dict(facts.origin),
         description=facts.description,

@@ -102,6 +102,7 @@ class RemoteHub:
             "files": [{"path": file.path, "sha256": file.sha256, "size": file.size} for file in local.files],
             "version": version, "framework": facts.framework, "description": facts.description,
             "metrics": dict(facts.metrics), "origin": dict(facts.origin),
+            **({"signature": facts.signature} if facts.signature else {}),
         })  # fmt: skip
         by_digest = {file.sha256: file for file in local.files}
         uploaded: set[str] = set()

@@ -16,7 +16,7 @@ from paddlecloud.api.model import reference
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.resource import Object
-from paddlecloud.modelhub import catalogue, names
+from paddlecloud.modelhub import catalogue, names, signature
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Damaged, HubError, Refused
 from paddlecloud.modelhub.facts import check_facts
@@ -76,6 +76,8 @@ async def push(
     check_facts(facts)
     which = catalogue.version_key(place.namespace, model, version) if version else None
     local = await place.run(lambda: read_local(path, reading))
+    read = await place.run(lambda: signature.read(local.root, [file.path for file in local.files]))
+    facts = facts._replace(signature=signature.agreed(read, facts.signature))
     count = progress(sum(file.size for file in local.files))
     done: Pushed
     if (hub := place.hub) is not None:

@@ -10,10 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from paddlecloud.api.model import reference as references
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
 from paddlecloud.modelhub import names
+from paddlecloud.modelhub import signature as signatures
 from paddlecloud.modelhub.manifest import Facts, Manifest
 from paddlecloud.sdk import embedded_server, model_aliases, model_objects, model_origin, model_removal, model_transfer
 from paddlecloud.sdk.checking import checked
@@ -49,6 +52,7 @@ class AsyncModels:
         origin: Mapping[str, str] | None = None,
         description: str = "",
         framework: str = "",
+        signature: Mapping[str, Any] | None = None,
         alias: str = "",
         reason: str = "",
         namespace: str | None = None,
@@ -56,11 +60,13 @@ class AsyncModels:
     ) -> AsyncHandle:
         """A folder or a file as a new version `NAME:VERSION`; `NAME` alone takes the next number.
 
-        The same files again are no failure; other files for a version that exists raise `VersionExists`.
+        The same files again are no failure; other files for a version that exists raise `VersionExists`. Inputs and
+        outputs are read from Paddle and ONNX files; `signature` declares them, and raises `Refused` where files differ.
         """
         where = await self._place(namespace, store)
         by, at = await model_objects.user_name(where.client), rfc3339(time.time())
-        facts = Facts(by, at, framework, metrics or {}, origin or {}, description)
+        wanted = signatures.declared(msgspec.json.encode(signature)) if signature else None
+        facts = Facts(by, at, framework, metrics or {}, origin or {}, description, wanted)
         done = await model_transfer.push(where, name, Path(path), facts, alias=alias, reason=reason)
         stored = done.manifest
         return await self._version(where.namespace, stored.model, stored.version)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from paddlecloud.kube.config import Config, load
 from paddlecloud.kube.resource import Object
@@ -111,6 +112,7 @@ class Models:
         origin: Mapping[str, str] | None = None,
         description: str = "",
         framework: str = "",
+        signature: Mapping[str, Any] | None = None,
         alias: str = "",
         reason: str = "",
         namespace: str | None = None,
@@ -118,11 +120,12 @@ class Models:
     ) -> Handle:
         """A folder or a file as a new version `NAME:VERSION`; `NAME` alone takes the next number.
 
-        The same files again are no failure; other files for a version that exists raise `VersionExists`.
+        The same files again are no failure; other files for a version that exists raise `VersionExists`. Inputs and
+        outputs are read from Paddle and ONNX files; `signature` declares them, and raises `Refused` where files differ.
         """
         pushing = self._core.push(
-            name, path, metrics=metrics, origin=origin, description=description, framework=framework, alias=alias,
-            reason=reason, namespace=namespace, store=store,
+            name, path, metrics=metrics, origin=origin, description=description, framework=framework,
+            signature=signature, alias=alias, reason=reason, namespace=namespace, store=store,
         )  # fmt: skip
         return Handle(self._portal, self._portal.run(pushing))
 

@@ -1,7 +1,7 @@
 """What a Paddle program declares of its inputs and outputs. Its predictor gives only their names.
 
-Two forms: `.json` (Paddle 3) is read here; `.pdmodel` (Paddle 2) through Paddle's own reader. A form that cannot be
-read declares nothing: then the model itself judges what it is given.
+Two forms: `.json` (Paddle 3) is read as for the ModelHub; `.pdmodel` (Paddle 2) through Paddle's own reader. A form
+that cannot be read declares nothing: then the model itself judges what it is given.
 """
 
 from __future__ import annotations
@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+from paddlecloud.modelhub import signature
 from paddlecloud.serving.errors import ModelError
-from paddlecloud.serving.tensors import NAMES, TensorSpec
-
-_ELEMENTS = {"bool": "BOOL", "f16": "FP16", "f32": "FP32", "f64": "FP64", "i8": "INT8", "ui8": "UINT8", "i16": "INT16"}
-_ELEMENTS |= {"i32": "INT32", "i64": "INT64"}
+from paddlecloud.serving.tensors import DATATYPES, NAMES, TensorSpec
 
 
 def declared(program: Path) -> dict[str, TensorSpec]:
@@ -37,23 +34,13 @@ def check(program: Path) -> None:
 
 
 def _of_json(program: Path) -> Iterator[TensorSpec]:
-    """Operations `data` and `fetch` have an attribute `name` and one output of the tensor's type."""
     try:
-        for operation in _operations(json.loads(program.read_bytes())):
-            if operation["#"] in ("1.data", "1.fetch"):
-                attributes = {item["N"]: item["AT"].get("D") for item in operation["A"]}
-                element, shape = operation["O"][0]["TT"]["D"][:2]
-                datatype = _ELEMENTS.get(element["#"].partition("_")[2], "")
-                if datatype:
-                    yield TensorSpec(str(attributes["name"]), datatype, tuple(shape))
-    except (KeyError, IndexError, TypeError, AttributeError):
-        return  # written by a later Paddle in another way
-
-
-def _operations(program: Any) -> Iterator[dict[str, Any]]:
-    for region in program["program"]["regions"]:
-        for block in region["blocks"]:
-            yield from block["ops"]
+        found = signature.of_program(program.read_bytes())
+    except signature.UNREADABLE:
+        return
+    for one in (*(found.inputs or ()), *(found.outputs or ())):
+        if one.datatype in DATATYPES:
+            yield TensorSpec(one.name, one.datatype, tuple(one.shape or ()))
 
 
 def _of_pdmodel(program: Path) -> Iterator[TensorSpec]:

@@ -8,6 +8,7 @@ import msgspec
 
 from paddlecloud.api.fields import Conditions, Int32, Int64, Root, Rule, Time, Wire, doc
 from paddlecloud.api.model.reference import ALIAS_PATTERN, LATEST, LONGEST, NAME_PATTERN, VERSION_PATTERN
+from paddlecloud.api.model.signature import Signature
 
 MOST_MOVES = 256
 """In each of the two histories of a model; with the next one the oldest goes."""
@@ -207,6 +208,9 @@ class ModelVersionSpec(Wire):
         str | None, doc("Address of the store; nothing for that of the embedded platform.", maxLength=LONGEST_TEXT)
     ] = None
     framework: Annotated[str | None, doc("`paddle`, `onnx` or nothing.", maxLength=LONGEST)] = None
+    signature: Annotated[
+        Signature | None, doc("Its inputs and outputs, as its files say, or its author where they do not.")
+    ] = None
     description: Annotated[str | None, doc("What is special about it.", maxLength=LONGEST_TEXT)] = None
     metrics: Annotated[dict[str, float] | None, doc("What was measured, such as `accuracy`.", maxProperties=64)] = None
     origin: Annotated[

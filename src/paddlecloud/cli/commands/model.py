@@ -42,6 +42,9 @@ def add_commands(parsers: Parsers) -> None:
     parser.add_argument("--from-job", default="", metavar="JOB", help="push: record this job, its data and its metrics")
     parser.add_argument("--description", default="", metavar="TEXT", help="push: what is special about the version")
     parser.add_argument("--framework", default="", metavar="NAME", help="push: default: by the names of the files")
+    parser.add_argument(
+        "--signature", type=Path, metavar="FILE", help="push: JSON with the inputs and outputs that the files must have"
+    )
     parser.add_argument("--alias", default="", metavar="ALIAS", help="push: point this alias to the new version")
     parser.add_argument("--reason", default="", metavar="TEXT", help="why an alias moves")
     parser.add_argument(
@@ -101,6 +104,7 @@ FLAGS = {
     "from_job": ("push",),
     "description": ("push",),
     "framework": ("push",),
+    "signature": ("push",),
     "alias": ("push",),
     "reason": ("tag", "untag", "promote", "rollback", "push"),
     "to": ("promote", "convert"),

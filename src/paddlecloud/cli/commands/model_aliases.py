@@ -12,7 +12,9 @@ from paddlecloud.cli.objects.model_store import attempting
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.nearest import question
+from paddlecloud.kube.resource import MODELVERSIONS
 from paddlecloud.kube.times import rfc3339
+from paddlecloud.modelhub import signature
 from paddlecloud.sdk import model_aliases, model_objects
 from paddlecloud.sdk.model_aliases import AliasMove
 
@@ -40,12 +42,27 @@ def _point(session: Session, args: argparse.Namespace, text: str, alias: str) ->
         done = session.api.do(
             model_aliases.move_alias(client, namespace, wanted.model, alias, version, by=by, at=at, reason=args.reason)
         )
+    _warn_clients(session, wanted.model, alias, done)
     if not done.before:
         others = sorted((model_objects.spec_of(done.model).aliases or {}).keys() - {alias})
         meant = question(alias, others)
         listed = f"; the others are {', '.join(others)}" if others else ""
         session.note(f"{wanted.model}@{alias} is a new alias{listed}" + (f"; {meant}" if meant else ""))
     return _report(session, fmt, wanted.model, alias, done, by)
+
+
+def _warn_clients(session: Session, model: str, alias: str, done: AliasMove) -> None:
+    """Programs that ask a service of the alias send what the version before took."""
+    if not done.before or done.before == done.to:
+        return
+    client, namespace = session.api.client, session.namespace
+    found = [
+        session.api.do(client.find(MODELVERSIONS, reference.object_name(model, version), namespace))
+        for version in (done.before, done.to)
+    ]
+    before, after = (signature.of_version(one) if one is not None else None for one in found)
+    if changes := signature.differences(before, after):
+        session.warn(f"clients of {model}@{alias} may have to change: {'; '.join(changes)}")
 
 
 def untag(session: Session, args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paddlecloud.api.model.signature import Signature
 from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.failures import ERROR, OK, UsageError
 from paddlecloud.cli.objects import targets
@@ -19,7 +20,7 @@ from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, rfc3339
 from paddlecloud.kube.wording import number_of
-from paddlecloud.modelhub import catalogue, garbage, manifest, verification
+from paddlecloud.modelhub import catalogue, garbage, manifest, signature, verification
 from paddlecloud.modelhub.comparison import Comparison, compare
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import Pushed
@@ -46,6 +47,7 @@ def push(session: Session, args: argparse.Namespace) -> int:
             {**known.metrics, **measured},
             {**known.origin, **_pairs(args.origin, "--origin", "--origin job=train")},
             args.description,
+            _declared(args.signature) if args.signature else None,
         )
         done = session.api.do(model_transfer.push(
             place, name, Path(path), facts, alias=args.alias, reason=args.reason,
@@ -58,6 +60,13 @@ def push(session: Session, args: argparse.Namespace) -> int:
     else:
         session.print(_pushed(done))
     return OK
+
+
+def _declared(file: Path) -> Signature:
+    try:
+        return signature.declared(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"--signature {file} cannot be read", why=str(error.strerror), next=PUSH_HELP) from error
 
 
 def _of_job(session: Session, text: str) -> Recorded:

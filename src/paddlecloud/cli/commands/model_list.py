@@ -29,19 +29,39 @@ from paddlecloud.kube.sizes import size
 FORMATS = ("", "name", *output.STRUCTURED)
 
 
-class _Meta(msgspec.Struct, rename="camel"):
+class _Meta(msgspec.Struct, rename="camel", gc=False):
     name: str
     namespace: str
     creation_timestamp: str
 
 
-class _Listed(msgspec.Struct):
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    """What a table shows of a version."""
+
+    model: str
+    version: str
+    size: int = 0
+    files: int = 0
+    framework: str | None = None
+    created_by: str | None = None
+    created_at: str | None = None
+
+
+class _Listed(msgspec.Struct, gc=False):
     metadata: _Meta
-    spec: dict[str, Any]
+    spec: _Spec
 
 
 class _Page(msgspec.Struct):
     items: list[_Listed] = []
+
+
+class _Whole(msgspec.Struct):
+    spec: dict[str, Any]
+
+
+class _WholePage(msgspec.Struct):
+    items: list[_Whole] = []
 
 
 def ls(session: Session, args: argparse.Namespace) -> int:
@@ -53,8 +73,8 @@ def ls(session: Session, args: argparse.Namespace) -> int:
 def _models(session: Session, fmt: output.Format) -> int:
     found = session.api.do(session.api.client.list(MODELS, session.scope, limit=500)).items
     sizes: dict[tuple[str, str], list[int]] = {}
-    for one in _listed(session, session.scope):
-        sizes.setdefault((one.metadata.namespace, str(one.spec["model"])), []).append(int(one.spec.get("size") or 0))
+    for one in msgspec.json.decode(_read(session, session.scope), type=_Page).items:
+        sizes.setdefault((one.metadata.namespace, one.spec.model), []).append(one.spec.size)
     rows = []
     for obj in sorted(found, key=lambda obj: (obj["metadata"]["namespace"], obj["metadata"]["name"])):
         meta = obj["metadata"]
@@ -81,25 +101,28 @@ def _models(session: Session, fmt: output.Format) -> int:
 
 def _versions(session: Session, model: str, fmt: output.Format) -> int:
     pointing = _pointing(_aliases(_model(session, model)))
-    found = sorted(_listed(session, session.namespace, model), key=_age_and_name, reverse=True)
+    answer = _read(session, session.namespace, model)
+    found = sorted(msgspec.json.decode(answer, type=_Page).items, key=_age_and_name, reverse=True)
     if fmt.name == "name":
         for one in found:
-            session.print(f"{model}:{one.spec['version']}")
+            session.print(f"{model}:{one.spec.version}")
         return OK
     if fmt.name:
-        items = [{**one.spec, "aliases": pointing.get(str(one.spec["version"]), [])} for one in found]
+        specs = {str(one.spec["version"]): one.spec for one in msgspec.json.decode(answer, type=_WholePage).items}
+        order = [one.spec.version for one in found]
+        items = [{**specs[version], "aliases": pointing.get(version, [])} for version in order]
         output.print_report(session, "ModelVersionList", {"model": model, "items": items})
         return OK
     now = time.time()
     rows = [
         (
-            one.spec["version"],
-            ", ".join(pointing.get(str(one.spec["version"]), ())) or "<none>",
-            one.spec.get("framework") or "<none>",
-            one.spec["files"],
-            size(int(one.spec["size"])),
-            one.spec.get("createdBy") or "<unknown>",
-            age(str(one.spec.get("createdAt") or one.metadata.creation_timestamp), now),
+            one.spec.version,
+            ", ".join(pointing.get(one.spec.version, ())) or "<none>",
+            one.spec.framework or "<none>",
+            one.spec.files,
+            size(one.spec.size),
+            one.spec.created_by or "<unknown>",
+            age(one.spec.created_at or one.metadata.creation_timestamp, now),
         )
         for one in found
     ]
@@ -116,10 +139,10 @@ def _model(session: Session, name: str) -> Object:
     return session.api.do(model_objects.find_model(session.api.client, session.namespace, model_name(name)))
 
 
-def _listed(session: Session, namespace: str | None, model: str = "") -> list[_Listed]:
+def _read(session: Session, namespace: str | None, model: str = "") -> bytes:
     query = {"labelSelector": f"{MODEL_LABEL}={model}"} if model else None
     answer = session.api.do(session.api.client.raw("GET", MODELVERSIONS.path(namespace), query=query))
-    return msgspec.json.decode(answer.body, type=_Page).items
+    return answer.body
 
 
 def _aliases(model: Object) -> dict[str, str]:
@@ -136,4 +159,4 @@ def _pointing(aliases: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _age_and_name(one: _Listed) -> tuple[str, str]:
-    return str(one.spec.get("createdAt") or ""), one.metadata.name
+    return one.spec.created_at or "", one.metadata.name

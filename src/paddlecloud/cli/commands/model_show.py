@@ -7,6 +7,7 @@ import time
 from typing import Any
 
 from paddlecloud.api.model import aliases, reference
+from paddlecloud.api.model.signature import Signature
 from paddlecloud.api.model.spec import ModelSpec, Retention
 from paddlecloud.api.problems import encode
 from paddlecloud.cli.failures import OK
@@ -18,7 +19,7 @@ from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, rfc3339
-from paddlecloud.modelhub import retention
+from paddlecloud.modelhub import retention, signature
 from paddlecloud.modelhub.retention import RetentionVerdict
 from paddlecloud.sdk import model_objects
 
@@ -88,6 +89,7 @@ def _print_retention(session: Session, rule: Retention, found: list[RetentionVer
 
 def _print_version(session: Session, obj: Object, pointing: list[str]) -> None:
     spec = obj["spec"]
+    known = signature.of_version(obj) or Signature()
     lines: list[tuple[str, Any]] = [
         ("Model", spec["model"]),
         ("Version", spec["version"]),
@@ -95,6 +97,8 @@ def _print_version(session: Session, obj: Object, pointing: list[str]) -> None:
         ("Digest", spec["digest"]),
         ("Files", f"{spec['files']}, {size(int(spec['size']))}"),
         ("Framework", spec.get("framework")),
+        ("Inputs", signature.shown(known.inputs)),
+        ("Outputs", signature.shown(known.outputs)),
         ("Store", spec.get("store")),
         ("Description", spec.get("description")),
         ("Metrics", ", ".join(f"{name} {value:g}" for name, value in (spec.get("metrics") or {}).items())),

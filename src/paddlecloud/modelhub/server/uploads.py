@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from aiohttp import web
 
 from paddlecloud.api.model.reference import version_name
+from paddlecloud.api.model.signature import Signature
 from paddlecloud.api.names import MODEL_LABEL
 from paddlecloud.kube import access
 from paddlecloud.kube.client import Client
@@ -39,6 +40,9 @@ _RANGE = re.compile(r"bytes (\d{1,15})-(\d{1,15})/(\d{1,15})")
 _NOTHING = re.compile(r"bytes \*/(\d{1,15})")
 
 
+_SIGNATURE: Any = Signature | None
+
+
 class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A version to be: what a client says. Who sent it and when is added by the server."""
 
@@ -50,6 +54,7 @@ class VersionRequest(msgspec.Struct, forbid_unknown_fields=True):
     metrics: msgspec.Raw = msgspec.Raw(b"{}")
     """Decoded when its size is known: the interpreter does nothing else while very many values are decoded."""
     origin: msgspec.Raw = msgspec.Raw(b"{}")
+    signature: msgspec.Raw = msgspec.Raw(b"null")
 
 
 class Uploads:
@@ -161,9 +166,10 @@ def judged(body: bytes, namespace: str, by: str, at: str) -> tuple[VersionReques
     try:
         asked = msgspec.json.decode(body, type=VersionRequest)
         metrics, origin = _few(asked.metrics, dict[str, float]), _few(asked.origin, dict[str, str])
+        signature = _few(asked.signature, _SIGNATURE)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise Answered(400, "Invalid", f"the body is no list of files: {error}") from error
-    facts = Facts(by, at, asked.framework, metrics, origin, asked.description)
+    facts = Facts(by, at, asked.framework, metrics, origin, asked.description, signature)
     check_facts(facts)
     return asked, facts, Received(namespace, tuple(asked.files))
 
@@ -171,7 +177,7 @@ def judged(body: bytes, namespace: str, by: str, at: str) -> tuple[VersionReques
 def _few(raw: msgspec.Raw, kind: type[R]) -> R:
     content = bytes(raw)
     if len(content) > MAX_FACTS:
-        raise Answered(413, "Invalid", f"metrics and origin have {MAX_FACTS >> 10} KiB each at most")
+        raise Answered(413, "Invalid", f"metrics, origin and signature have {MAX_FACTS >> 10} KiB each at most")
     return msgspec.json.decode(content, type=kind)
 
 

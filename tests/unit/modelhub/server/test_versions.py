@@ -36,6 +36,15 @@ async def test_what_was_pushed_is_read_byte_for_byte(hub: Hub) -> None:
     assert (await hub.ask("GET", VERSIONS)).json == {"versions": ["1"]}
 
 
+async def test_inputs_and_outputs_are_kept_with_the_version(hub: Hub) -> None:
+    signature = {"inputs": [{"name": "x", "datatype": "FP32", "shape": [-1, 3]}]}
+    assert (await hub.push(FILES, version="1", signature=signature)).json["signature"] == signature
+    assert (await hub.ask("GET", f"{VERSIONS}/1")).json["signature"] == signature
+    for wrong in ({"inputs": [{"name": "x", "datatype": "float"}]}, {"inputs": 1}, {"inputs": [{"name": "x"}]}):
+        answer = await hub.post(FILES, version="2", signature=wrong)
+        assert (answer.status, answer.json["reason"]) == (400, "Invalid"), answer.body
+
+
 async def test_the_same_push_again_has_no_effect_and_another_is_refused(hub: Hub) -> None:
     assert (await hub.push(FILES, version="1")).status == 201
     again = await hub.post(FILES, version="1")
