@@ -239,6 +239,14 @@ def test_a_job_that_makes_no_sense_says_so_and_creates_nothing(kubectl: Kubectl)
 WRONG_NUMBERS: dict[str, tuple[Spoil, str]] = {
     "no role": (lambda spec: spec.pop("worker"), "at least one role needs a pod"),
     "no pods": (lambda spec: spec["worker"].update(replicas=0), "at least one role needs a pod"),
+    "one digit too many": (
+        lambda spec: spec["worker"].update(replicas=99_999),
+        "spec.worker.replicas in body should be less than or equal to 5000",
+    ),
+    "too many of two roles": (
+        lambda spec: (spec["worker"].update(replicas=3_000), spec.update(ps=spec["worker"])),
+        "a job has at most 5000 pods",
+    ),
     "elastic without workers": (
         lambda spec: spec.update(elastic=1, ps=spec.pop("worker")),
         "spec.worker is required in an elastic job",

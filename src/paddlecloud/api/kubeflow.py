@@ -15,8 +15,8 @@ import msgspec
 from paddlecloud.api import names, paddlejob
 from paddlecloud.api.fields import Conditions, Embedded, Int32, Root, Rule, Time, Wire, doc
 from paddlecloud.api.kind import AGE, Column, KindDeclaration, Scale
+from paddlecloud.api.paddlejob.rules import MAX_PODS
 from paddlecloud.api.paddlejob.spec import (
-    MAX_REPLICAS,
     PaddleJob,
     PaddleJobSpec,
     RoleSpec,
@@ -32,7 +32,7 @@ ORIGIN_ANNOTATION = "paddlepaddle.org/converted-from"
 class ReplicaSpec(Wire):
     """One replica type of the job."""
 
-    replicas: Annotated[Int32 | None, doc("How many pods; 1 when left out.", minimum=0, maximum=MAX_REPLICAS)] = None
+    replicas: Annotated[Int32 | None, doc("How many pods; 1 when left out.", minimum=0, maximum=MAX_PODS)] = None
     restart_policy: Annotated[
         str | None,
         doc(
@@ -53,8 +53,8 @@ class ReplicaSpecs(Wire):
 class ElasticPolicy(Wire):
     """How many workers an elastic job may have."""
 
-    min_replicas: Annotated[Int32 | None, doc("Fewest workers.", minimum=0, maximum=MAX_REPLICAS)] = None
-    max_replicas: Annotated[Int32 | None, doc("Most workers.", minimum=0, maximum=MAX_REPLICAS)] = None
+    min_replicas: Annotated[Int32 | None, doc("Fewest workers.", minimum=0, maximum=MAX_PODS)] = None
+    max_replicas: Annotated[Int32 | None, doc("Most workers.", minimum=0, maximum=MAX_PODS)] = None
     max_restarts: Annotated[Int32 | None, doc("How often the job is restarted.", minimum=0)] = None
     metrics: Annotated[list[Embedded] | None, doc("Accepted and ignored, as Kubeflow did.")] = None
 

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
 from paddlecloud.kube.client import Client
+from paddlecloud.kube.errors import NotFound
 from paddlecloud.kube.resource import PODS
 from paddlecloud.kube.transport import split_lines
 from paddlecloud.sdk.members import Member
@@ -57,7 +58,8 @@ async def read(
 async def merged(client: Client, members: Sequence[Member], options: LogOptions) -> AsyncGenerator[Line, None]:
     """All lines there are now, ordered by time; lines of equal time keep the order of the members.
 
-    `tail` counts the lines of a rank over all its runs.
+    `tail` counts the lines of a rank over all its runs. A pod that was deleted since it was listed is left out; it is
+    an error where none is left.
     """
     lines = _merged(client, members, options)
     try:
@@ -81,11 +83,17 @@ async def _merged(client: Client, members: Sequence[Member], options: LogOptions
 
     readers = [read(client, member, options) for member in members]
     heads: list[tuple[str, int, Line]] = []
+    gone: set[int] = set()
 
     async def refill(number: int) -> None:
-        async for line in readers[number]:
-            heapq.heappush(heads, (order(line.time), number, line))
-            return
+        try:
+            async for line in readers[number]:
+                heapq.heappush(heads, (order(line.time), number, line))
+                return
+        except NotFound:
+            gone.add(number)
+            if len(gone) == len(readers):
+                raise
 
     try:
         for number in range(len(readers)):

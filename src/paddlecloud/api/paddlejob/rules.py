@@ -9,6 +9,10 @@ from paddlecloud.api.fields import Rule
 from paddlecloud.api.name_rules import MAX_LABEL, at_creation
 from paddlecloud.api.names import ROLES
 
+MAX_PODS = 5_000
+"""Pods of a job. Every pod gets the endpoints of all in one environment variable, and Linux takes 128 KiB of it: 5,900
+addresses of 22 characters. The status refers to each pod, and an object has at most 1.5 MiB: 9,900 pods."""
+
 _PODS = " + ".join(f"(has(self.{role}) ? self.{role}.replicas : 0)" for role in ROLES)
 
 
@@ -23,6 +27,7 @@ def _fits(policy: str, path: str) -> Rule:
 
 NUMBERS_OF_PODS = (
     Rule(f"{_PODS} > 0", "at least one role needs a pod; to stop a job without deleting it set spec.suspend"),
+    Rule(f"{_PODS} <= {MAX_PODS}", f"a job has at most {MAX_PODS} pods: each gets the endpoints of all of them"),
     Rule("!has(self.elastic) || has(self.worker)", "spec.worker is required in an elastic job"),
     Rule(
         "!has(self.elastic) || !has(self.worker) || ("
@@ -40,7 +45,7 @@ def _name_fits(role: str) -> Rule:
     """Of the last pod that the role may get; `validate` names it."""
     block = f"self.spec.{role}"
     digits = "1"
-    for more in (10, 100, 1_000, 10_000):
+    for more in (10, 100, 1_000):
         many = f"{block}.replicas > {more} || (has({block}.limits) && {block}.limits > {more})"
         digits = f"{digits} + ({many} ? 1 : 0)"
     longest = longest_name(role, 1)

@@ -11,11 +11,8 @@ from typing import Annotated, ClassVar
 
 from paddlecloud.api.fields import Embedded, Int32, Int64, IntOrString, Resources, Root, Rule, Wire, doc
 from paddlecloud.api.names import ROLES
-from paddlecloud.api.paddlejob.rules import NAME, NUMBERS_OF_PODS
+from paddlecloud.api.paddlejob.rules import MAX_PODS, NAME, NUMBERS_OF_PODS
 from paddlecloud.api.paddlejob.status import PaddleJobStatus
-
-MAX_REPLICAS = 100_000
-"""Pods of a role at most: controllers count through all of them."""
 
 
 class RoleSpec(Wire):
@@ -23,14 +20,14 @@ class RoleSpec(Wire):
 
     replicas: Annotated[
         Int32 | None,
-        doc("How many pods of this role. One when left out.", minimum=0, maximum=MAX_REPLICAS, default=1),
+        doc("How many pods of this role. One when left out.", minimum=0, maximum=MAX_PODS, default=1),
     ] = None
     requests: Annotated[
         Int32 | None,
         doc(
             "Smallest number of pods an elastic job may shrink to; `replicas` when left out.",
             minimum=0,
-            maximum=MAX_REPLICAS,
+            maximum=MAX_PODS,
         ),
     ] = None
     limits: Annotated[
@@ -38,7 +35,7 @@ class RoleSpec(Wire):
         doc(
             "Largest number of pods an elastic job may grow to; `replicas` when left out.",
             minimum=0,
-            maximum=MAX_REPLICAS,
+            maximum=MAX_PODS,
         ),
     ] = None
     restart_policy: Annotated[

@@ -12,7 +12,7 @@ from typing import Any
 
 from paddlecloud.api.name_rules import MAX_LABEL
 from paddlecloud.api.names import ROLES
-from paddlecloud.api.paddlejob.rules import longest_name
+from paddlecloud.api.paddlejob.rules import MAX_PODS, longest_name
 from paddlecloud.api.paddlejob.settings import INTRANETS, exit_code_range
 from paddlecloud.api.paddlejob.spec import (
     FailureRule,
@@ -82,6 +82,9 @@ def _roles(spec: PaddleJobSpec) -> Iterator[Problem]:
         yield required("spec", f"at least one role of {', '.join(ROLES)}")
     elif all(block.replicas == 0 for _, block in roles):
         yield invalid("spec", 0, "every role has 0 replicas: nothing would run")
+    total = sum(1 if block.replicas is None else block.replicas for _, block in roles)
+    if total > MAX_PODS:
+        yield invalid("spec", total, f"a job has at most {MAX_PODS} pods: each gets the endpoints of all of them")
     for role, block in roles:
         yield from _template(block, f"spec.{role}.template")
 

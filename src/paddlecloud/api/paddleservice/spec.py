@@ -26,6 +26,9 @@ from paddlecloud.api.name_rules import DNS_LABEL, MAX_LABEL, no_longer_than
 from paddlecloud.api.paddleservice.named_model import LONGEST_ADDRESS, NAMED_MODEL
 
 CONDITIONS = ("ModelReady", "DefaultEndpointReady", "CanaryEndpointReady", "RoutesReady", "Ready", "Conflict")
+MAX_REPLICAS = 5_000
+"""Pods that a service may be pinned to: one for each node of the largest cluster that Kubernetes supports."""
+
 MAX_NAME = MAX_LABEL - len("-default-00000000")
 """Revisions are called `<name>-default-<hash>`, and their names are DNS labels."""
 AUTOSCALERS = {"kpa": "kpa.autoscaling.knative.dev", "hpa": "hpa.autoscaling.knative.dev"}
@@ -76,7 +79,8 @@ class ServiceSpec(Wire):
         IntOrString | None, doc("Percentage of the target that counts as sudden load; 200 when left out.")
     ] = None
     min_scale: Annotated[
-        Int32 | None, doc("Fewest pods; 0, which lets the service sleep, when left out.", minimum=0)
+        Int32 | None,
+        doc("Fewest pods; 0, which lets the service sleep, when left out.", minimum=0, maximum=MAX_REPLICAS),
     ] = None
     max_scale: Annotated[Int32 | None, doc("Most pods; 0 means no limit.", minimum=0)] = None
 
@@ -134,7 +138,12 @@ class PaddleServiceSpec(Wire):
     ] = None
     service: Annotated[ServiceSpec | None, doc("How the service scales.")] = None
     replicas: Annotated[
-        Int32 | None, doc("Pin the number of pods; set by `kubectl scale`. 0 leaves it to the autoscaler.", minimum=0)
+        Int32 | None,
+        doc(
+            "Pin the number of pods; set by `kubectl scale`. 0 leaves it to the autoscaler.",
+            minimum=0,
+            maximum=MAX_REPLICAS,
+        ),
     ] = None
     runtime_version: Annotated[str | None, doc("Name of the container; paddleserving when left out.")] = None
     resources: Annotated[

@@ -24,6 +24,8 @@ from paddlecloud.sdk.logs import LogOptions, merged
 SERVICE = "PaddleService"
 WITHOUT_RANKS = (SERVICE, "Workflow")
 """Kinds of which every pod counts: one answers as well as another, or each does its own step."""
+SHOWN = 4
+"""Pods that are named; the others are counted."""
 ASLEEP = "it sleeps: without requests it is scaled to zero, and the next request starts a pod"
 
 
@@ -97,9 +99,10 @@ def _started(session: Session, chosen: list[Member]) -> list[Member]:
     started = [one for one in chosen if one.kept_in or one.started(session.args.container)]
     if not started:
         return chosen
-    for one in chosen:
-        if one not in started:
-            session.note(f"pod/{one.name} has not started")
+    waiting = [f"pod/{one.name}" for one in chosen if one not in started]
+    if waiting:
+        more = f" and {len(waiting) - SHOWN} more" if len(waiting) > SHOWN else ""
+        session.note(f"{', '.join(waiting[:SHOWN])}{more} {'has' if len(waiting) == 1 else 'have'} not started")
     return started
 
 

@@ -132,6 +132,8 @@ def test_a_model_needs_no_image() -> None:
             "spec.service.minScale",
             "FieldValueInvalid",
         ),
+        ({"default": ENDPOINT, "replicas": 99_999}, "spec.replicas", "FieldValueInvalid"),
+        ({"default": ENDPOINT, "service": {"minScale": 99_999}}, "spec.service.minScale", "FieldValueInvalid"),
         ({"default": ENDPOINT, "runtimeVersion": "Paddle_1"}, "spec.runtimeVersion", "FieldValueInvalid"),
         ({"default": ENDPOINT, "rollout": {"steps": [50, 10]}}, "spec.rollout.steps[1]", "FieldValueInvalid"),
         ({"default": ENDPOINT, "rollout": {"steps": [0]}}, "spec.rollout.steps[0]", "FieldValueInvalid"),

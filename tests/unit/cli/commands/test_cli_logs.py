@@ -59,6 +59,25 @@ def test_a_pod_that_has_not_started_does_not_hide_the_logs_of_the_others(stub: S
     assert result.err == "pod/line-canary-pod has not started\n"
 
 
+def test_of_many_pods_that_have_not_started_some_are_named(stub: Stub, pdc: Pdc) -> None:
+    make_job(stub, workers=9)
+    for rank in range(2, 9):
+        waiting = stub.objects[("pods", "default", f"wide-worker-{rank}")]
+        state = {"waiting": {"reason": "ContainerCreating"}}
+        waiting["status"] = {"phase": "Pending", "containerStatuses": [{"name": "paddle", "state": state}]}
+    named = ", ".join(f"pod/wide-worker-{rank}" for rank in range(2, 6))
+    assert pdc("logs", "wide", "--rank", "0-8").err == f"{named} and 3 more have not started\n"
+
+
+def test_a_pod_that_was_deleted_meanwhile_does_not_hide_the_logs_of_the_others(stub: Stub, pdc: Pdc) -> None:
+    make_service(stub)
+    for gone, code in (("line-canary-pod", 0), ("line-default-pod", 3)):
+        body = {"code": 404, "reason": "NotFound", "message": "gone", "details": {"kind": "pods", "name": gone}}
+        stub.refuse[("GET", f"/api/v1/namespaces/default/pods/{gone}/log")] = (404, body)
+        result = pdc("logs", "pds/line")
+        assert (result.code, "default answers" in result.out) == (code, code == 0), result.err
+
+
 def test_logs_of_a_container_that_waits_lead_to_what_it_waits_for(stub: Stub, pdc: Pdc) -> None:
     make_service(stub, endpoints=("default",))
     log = "/api/v1/namespaces/default/pods/line-default-pod/log"

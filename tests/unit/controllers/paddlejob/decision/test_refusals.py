@@ -237,7 +237,7 @@ def test_a_spec_too_large_to_be_kept_twice_is_not() -> None:
 
 
 def test_of_a_huge_job_a_first_burst_shows_whether_pods_may_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = JobCluster(paddlejob(worker=100_000))
+    world = JobCluster(paddlejob(worker=5_000))
     assert len([obj for obj in world.plan().create if obj["kind"] == "Pod"]) == gang_formation.FIRST_BURST
     monkeypatch.setattr(gang_formation, "FIRST_BURST", 4)
     world = JobCluster(paddlejob(worker=400))
