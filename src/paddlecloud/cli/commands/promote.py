@@ -29,7 +29,8 @@ from paddlecloud.cli.objects.embedded import is_embedded
 from paddlecloud.cli.objects.members import members_of
 from paddlecloud.cli.objects.outcome import failed_beside, standing_in
 from paddlecloud.cli.objects.placing import ObjectRef
-from paddlecloud.cli.objects.why import SELF_EXPLAINING, why
+from paddlecloud.cli.objects.pod_verdict import SELF_EXPLAINING
+from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session

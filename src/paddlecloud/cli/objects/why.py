@@ -7,36 +7,24 @@ PaddleJob it is the sentence of its status: both are found by `api.paddlejob.cau
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from paddlecloud.api import mounts
 from paddlecloud.api.names import ENDPOINT
-from paddlecloud.api.outputs import first_and_last, verdict_of
 from paddlecloud.api.paddlejob import gate
-from paddlecloud.api.paddlejob.cause import ON_THE_WAY, Cause, first_cause
-from paddlecloud.api.paddlejob.ending import ENDED_REASON, planned_end
-from paddlecloud.api.signals import with_signal
+from paddlecloud.api.paddlejob.cause import Cause, first_cause
 from paddlecloud.cli import times
 from paddlecloud.cli.objects import outcome
-from paddlecloud.cli.phrases import say
+from paddlecloud.cli.objects.pod_verdict import DELETING as DELETING
+from paddlecloud.cli.objects.pod_verdict import FAILED as FAILED
+from paddlecloud.cli.objects.pod_verdict import OK as OK
+from paddlecloud.cli.objects.pod_verdict import SELF_EXPLAINING, PodJudge, containers, last_lines, line
+from paddlecloud.cli.objects.pod_verdict import WAITING as WAITING
+from paddlecloud.cli.objects.pod_verdict import Verdict as Verdict
 from paddlecloud.kube.argo import WORKFLOWS
-from paddlecloud.kube.pods import CONTAINER_UNKNOWN, is_finished
-from paddlecloud.kube.resource import PADDLEJOBS, Object, controller_of
-
-OK, WAITING, FAILED, DELETING = "ok", "waiting", "failed", "deleting"
-
-
-class Verdict(NamedTuple):
-    state: str
-    text: str
-    reason: str = ""
-    """A word a program can match, such as Unschedulable or ImagePullBackOff."""
-    details: tuple[str, ...] = ()
-    """The last lines of the output that the sentence was taken from, where there are more."""
-
+from paddlecloud.kube.pods import is_finished
+from paddlecloud.kube.resource import PADDLEJOBS, Object
 
 BAD_WHEN_TRUE = (
     "Failed",
@@ -59,28 +47,12 @@ BAD_WHEN_FALSE = (
     "CanaryEndpointReady",
 )
 
-SELF_EXPLAINING = frozenset(
-    (
-        "CrashLoopBackOff",
-        "ErrImagePull",
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "RunContainerError",
-        mounts.REASON,
-    )
-)
-"""Reasons why a container waits that somebody has to mend; no event says more."""
-
 _HOLDS_STEP = SELF_EXPLAINING | {"Unschedulable", "SchedulingGated"}
 """Reasons why the pod of a step does not start that say more than that it is on its way."""
 
 GOOD_PHASES = frozenset(("Running", "Active", "Bound", "Ready", "Available", "Inqueue"))
 GOOD_PHASES_OF = {"SampleSet": frozenset(("Ready",))}
 """Where a word means something else: a set that is Bound has a volume, and nothing that serves it yet."""
-
-MOST_LINES = 10
 
 
 def why(
@@ -101,11 +73,7 @@ def last_warning(events: Sequence[Object]) -> Object | None:
 _POD_FAILED = re.compile(r"(?P<pod>\S+) failed: (?P<kind>[A-Za-z]+)(?: \(exit code (?P<code>\d+)\))?")
 
 
-class _Judge:
-    def __init__(self, language: str, now: float) -> None:
-        self._say = functools.partial(say, language)
-        self._now = now
-
+class _Judge(PodJudge):
     def verdict(self, obj: Object, pods: Sequence[Object], events: Sequence[Object]) -> Verdict:
         verdict = self._deletion(obj) or (self._pod(obj) if obj.get("kind") == "Pod" else self._of_owner(obj, pods))
         warning = last_warning(events)
@@ -115,7 +83,7 @@ class _Judge:
         explained = explained or _cause(obj, pods) is not None or _says_all(obj, verdict)
         if verdict.state in (OK, DELETING) or explained or warning is None:
             return verdict
-        message = _line(warning.get("message"))
+        message = line(warning.get("message"))
         if message in verdict.text or any(said in message for said in _reported(obj)):
             return verdict
         about = warning.get("involvedObject") or {}
@@ -135,87 +103,8 @@ class _Judge:
         holders = ", ".join(str(name) for name in finalizers)
         since = times.age(meta["deletionTimestamp"], self._now)
         if said := outcome.holding_deletion(obj):
-            return Verdict(DELETING, self._say("deleting-waits", since=since, what=_line(said)), "InUse")
+            return Verdict(DELETING, self._say("deleting-waits", since=since, what=line(said)), "InUse")
         return Verdict(DELETING, self._say("deleting-held", since=since, holders=holders), "Finalizers")
-
-    # Pods
-
-    def _pod(self, pod: Object) -> Verdict:
-        status, spec = pod.get("status") or {}, pod.get("spec") or {}
-        return (
-            self._ended_on_purpose(pod, status)
-            or self._unplaced(pod, spec)
-            or self._container_trouble(pod, status)
-            or self._pod_phase(str(status.get("phase") or "Pending"), status, spec)
-        )
-
-    def _ended_on_purpose(self, pod: Object, status: Object) -> Verdict | None:
-        why = planned_end(pod)
-        if not why or status.get("phase") not in ("Failed", "Succeeded"):
-            return None
-        return Verdict(OK, self._say("ended", why=_line(why)), ENDED_REASON)
-
-    def _unplaced(self, pod: Object, spec: Object) -> Verdict | None:
-        message = outcome.unschedulable(pod)
-        if message:
-            return Verdict(WAITING, self._say("unschedulable", message=_line(message)), "Unschedulable")
-        gates = spec.get("schedulingGates") or ()
-        if gates and not spec.get("nodeName"):
-            names = ", ".join(str(gate.get("name")) for gate in gates)
-            return Verdict(WAITING, self._say("gated", names=names), "SchedulingGated")
-        return None
-
-    def _container_trouble(self, pod: Object, status: Object) -> Verdict | None:
-        job = str((controller_of(pod) or {}).get("name") or "")
-        for name, state, last, restarts in _containers(status):
-            waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-            reason, message = str(waiting.get("reason") or ""), str(waiting.get("message") or "")
-            if others := gate.awaited(reason, message, job):
-                return Verdict(WAITING, others, "Starting")
-            if reason not in ON_THE_WAY:
-                return self._container_waits(name, waiting, last, restarts)
-            if message:  # the volume that does not come
-                reason = mounts.REASON if mounts.has_failed(waiting) else reason
-                text = self._say("container-waits", name=name, what=self._detail(reason, first_and_last(message)))
-                return Verdict(FAILED if reason in SELF_EXPLAINING else WAITING, text, reason)
-            if ended.get("exitCode") and ended.get("reason") != CONTAINER_UNKNOWN:
-                text = self._say("container-ended", name=name, ending=self._ending(ended))
-                return Verdict(FAILED, text, str(ended.get("reason") or "Error"), _last_lines(ended.get("message")))
-        return None
-
-    def _container_waits(self, name: str, waiting: Object, last: Object, restarts: int) -> Verdict:
-        reason = str(waiting["reason"])
-        state = FAILED if reason in SELF_EXPLAINING else WAITING
-        if reason == "CrashLoopBackOff" and last:
-            key = "crashed-once" if restarts == 1 else "crash-loop"
-            text = self._say(key, name=name, ending=self._ending(last), restarts=restarts)
-            return Verdict(state, text, reason, _last_lines(last.get("message")))
-        what = self._detail(reason, first_and_last(str(waiting.get("message") or "")))
-        text = self._say("container-waits", name=name, what=what)
-        return Verdict(state, text, reason, _last_lines(waiting.get("message")))
-
-    def _ending(self, terminated: Object) -> str:
-        reason = str(terminated.get("reason") or "")
-        detail = f" ({reason})" if reason not in ("", "Error", "Completed") else ""
-        text = self._say("ending", code=terminated.get("exitCode"), detail=detail)
-        said = verdict_of(str(terminated.get("message") or ""))
-        return self._detail(text, said if detail else with_signal(terminated.get("exitCode"), said))
-
-    def _pod_phase(self, phase: str, status: Object, spec: Object) -> Verdict:
-        if phase == "Failed":
-            reason = str(status.get("reason") or "Failed")
-            what = self._detail(reason, _line(status.get("message")))
-            return Verdict(FAILED, self._say("pod-failed", what=what), reason)
-        if phase == "Succeeded":
-            return Verdict(OK, self._say("pod-succeeded"), "Succeeded")
-        if phase == "Pending":
-            if spec.get("nodeName"):
-                return Verdict(WAITING, self._say("starting", node=spec["nodeName"]), "Starting")
-            return Verdict(WAITING, self._say("not-scheduled"), "NotScheduled")
-        unready = [str(c.get("name")) for c in status.get("containerStatuses") or () if not c.get("ready")]
-        if phase == "Running" and unready:
-            return Verdict(WAITING, self._say("not-ready", names=", ".join(unready)), "ContainersNotReady")
-        return Verdict(OK, self._say("running") if phase == "Running" else phase, phase)
 
     # Workflows
 
@@ -227,7 +116,7 @@ class _Judge:
         if (end := outcome.finished(workflow)) is not None:
             if end.state == "succeeded":
                 return None
-            text = self._detail(self._say("failed"), _line(workflow_steps.failure(workflow)))
+            text = self._detail(self._say("failed"), line(workflow_steps.failure(workflow)))
             return Verdict(FAILED, text, str(status.get("phase")))
         if (workflow.get("spec") or {}).get("suspend"):
             return Verdict(WAITING, self._say("workflow-suspended", name=name), "Suspended")
@@ -240,7 +129,7 @@ class _Judge:
                 step = workflow_steps.step_of(pod, steps)
                 return verdict._replace(text=self._say("step", step=step, text=verdict.text))
         if (found := workflow_steps.waiting(steps)) is not None:
-            return Verdict(WAITING, self._say("step", step=found.step, text=_line(found.message)), "Pending")
+            return Verdict(WAITING, self._say("step", step=found.step, text=line(found.message)), "Pending")
         return None
 
     # Everything else
@@ -265,7 +154,7 @@ class _Judge:
         if own is not None and (own.state == FAILED or own.reason == "Unschedulable"):
             return own._replace(details=_last_output(obj)) if own.state == FAILED else own
         if (cause := _cause(obj, pods)) is not None:
-            text = self._detail(str((obj.get("status") or {})["phase"]), _line(cause.text))
+            text = self._detail(str((obj.get("status") or {})["phase"]), line(cause.text))
             return Verdict(WAITING, text, cause.reason)
         if own is not None and _forms(obj) and outcome.message_of(obj):
             return own  # its controller says what it waits for
@@ -287,7 +176,7 @@ class _Judge:
         found = outcome.rollout_of(obj)
         if not found or not outcome.is_true(obj, "Ready"):
             return None
-        phase, said = str(found["phase"]), _line(found.get("message"))
+        phase, said = str(found["phase"]), line(found.get("message"))
         names = {"latest": found["latest"], "serving": found["serving"]}
         if phase == "WentBack":
             return Verdict(OK, self._say("went-back", why=said, name=obj["metadata"]["name"], **names), phase)
@@ -312,14 +201,14 @@ class _Judge:
         end = outcome.finished(obj)
         if end is not None:
             state = OK if end.state == "succeeded" else FAILED
-            text = self._detail(self._say(end.state), self._failure_of(_line(end.message)))
+            text = self._detail(self._say(end.state), self._failure_of(line(end.message)))
             text = self._restarted(text, status) if state == OK else text
             return Verdict(state, text, str(status.get("reason") or end.state.title()))
         if outcome.is_true(obj, "Suspended") or status.get("phase") == "Suspended":
             return Verdict(WAITING, self._say("suspended"), "Suspended")
         message = outcome.unschedulable(obj)
         if message:
-            return Verdict(WAITING, self._say("unschedulable", message=_line(message)), "Unschedulable")
+            return Verdict(WAITING, self._say("unschedulable", message=line(message)), "Unschedulable")
         for names, bad in ((BAD_WHEN_TRUE, "True"), (BAD_WHEN_FALSE, "False"), (BAD_WHEN_FALSE, "Unknown")):
             for name in names:
                 if (verdict := self._condition(obj, name, bad)) is not None:
@@ -344,7 +233,7 @@ class _Judge:
         entry = outcome.condition(obj, name)
         if entry is None or entry.get("status") != bad:
             return None
-        said = self._detail(str(entry.get("reason") or ""), _line(entry.get("message")))
+        said = self._detail(str(entry.get("reason") or ""), line(entry.get("message")))
         text = self._say("condition", name=name, status=bad, what=said or self._say("no-reason"))
         return Verdict(WAITING, text, str(entry.get("reason") or name))
 
@@ -352,7 +241,7 @@ class _Judge:
         status = obj.get("status") or {}
         phase = str(status.get("phase") or "")
         if phase:
-            text = self._detail(phase, _line(outcome.message_of(obj)))
+            text = self._detail(phase, line(outcome.message_of(obj)))
             good = phase in GOOD_PHASES_OF.get(str(obj.get("kind")), GOOD_PHASES)
             if good:
                 return Verdict(OK, self._restarted(text, status), str(status.get("reason") or phase))
@@ -379,22 +268,6 @@ class _Judge:
         values = {"count": count, "uncounted": uncounted, "pod": last.get("pod"), "kind": last.get("failureClass")}
         return self._say(key, text=text, since=since, **values)
 
-    def _detail(self, what: str, detail: str) -> str:
-        repeats = what == detail  # conditions often carry their reason as message
-        return self._say("detail", what=what, detail=detail) if what and detail and not repeats else what or detail
-
-
-def _containers(status: Object) -> Iterator[tuple[str, Object, Object, int]]:
-    """(name, state, how it ended last time, restarts), init containers first."""
-    for field in ("initContainerStatuses", "containerStatuses"):
-        for entry in status.get(field) or ():
-            yield (
-                str(entry.get("name")),
-                entry.get("state") or {},
-                (entry.get("lastState") or {}).get("terminated") or {},
-                int(entry.get("restartCount") or 0),
-            )
-
 
 FORMING = frozenset(("Pending", "Starting", "Restarting", "Scaling"))
 
@@ -419,21 +292,11 @@ def _says_all(obj: Object, verdict: Verdict) -> bool:
 
 def _reported(obj: Object) -> list[str]:
     """What the containers of a pod say of their state: an event that says it again adds nothing."""
-    states = [part for _, state, _, _ in _containers(obj.get("status") or {}) for part in state.values()]
-    return [said for part in states if isinstance(part, dict) and (said := _line(part.get("message")))]
+    states = [part for _, state, _, _ in containers(obj.get("status") or {}) for part in state.values()]
+    return [said for part in states if isinstance(part, dict) and (said := line(part.get("message")))]
 
 
 def _last_output(obj: Object) -> tuple[str, ...]:
     """The end of what the program of a failed job printed."""
     failures = (obj.get("status") or {}).get("failures") or [{}]
-    return _last_lines(failures[-1].get("message")) if isinstance(failures[-1], dict) else ()
-
-
-def _last_lines(text: object) -> tuple[str, ...]:
-    """The end of an output of several lines; one line is in the sentence already."""
-    lines = str(text or "").strip().splitlines()
-    return tuple(lines[-MOST_LINES:]) if len(lines) > 1 else ()
-
-
-def _line(text: object) -> str:
-    return " ".join(str(text or "").split())
+    return last_lines(failures[-1].get("message")) if isinstance(failures[-1], dict) else ()
