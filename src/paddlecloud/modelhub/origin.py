@@ -33,6 +33,8 @@ from paddlecloud.kube.sizes import binary_size
 MOST = 64
 """Entries; `ModelVersionSpec.origin` has no more."""
 LONGEST = 1024
+LONGEST_READ = 16 * LONGEST
+"""Characters of a command or an address that are looked through for secrets."""
 MOST_VARIABLES = 16
 
 _SECRET = re.compile(r"(?i)(token|secret|passw|credential|auth|api[-_]?key|access[-_]?key|private[-_]?key)")
@@ -141,7 +143,9 @@ def image_id(pod: Object | None, container: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """What looks like a password after a flag, or in an address, is left out."""
+    """What looks like a password after a flag, or in an address, is left out; and so is the rest of a very long text."""
+    if len(text) > LONGEST_READ:
+        text = f"{text[:LONGEST_READ].rpartition(' ')[0]} …"
     return _LOGIN.sub(r"\1…@", _GIVEN.sub(r"\1…", text))
 
 
@@ -152,7 +156,8 @@ def bounded(origin: Mapping[str, str]) -> dict[str, str]:
 
 
 def data_names(origin: Mapping[str, str]) -> list[str]:
-    return [name for name in origin.get("data", "").split(",") if name]
+    """As many as an origin has entries: the text is its author's."""
+    return list(dict.fromkeys(filter(None, origin.get("data", "").split(",", MOST)[:MOST])))
 
 
 def data_facts(origin: Mapping[str, str], name: str) -> dict[str, str]:

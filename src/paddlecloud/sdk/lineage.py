@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from paddlecloud.api.model import aliases, reference
@@ -30,6 +31,10 @@ from paddlecloud.sdk import model_objects
 DATA, JOB, VERSION, SERVICE = "sampleset", "pdj", "model", "pds"
 """Kinds as they are written on the command line."""
 EXISTS, GONE, REPLACED, CHANGED = "exists", "gone", "replaced", "changed"
+MOST_NODES = 1000
+"""Of one trace. Authors of versions write the origins, and a data set is above every version that names it."""
+DEEPEST = 50
+"""Versions, each made of the one before."""
 
 
 @dataclass
@@ -73,6 +78,47 @@ class TracedObjects:
     versions: dict[str, Object]
     """By `NAME:VERSION`."""
     unread: list[str] = field(default_factory=list)
+    left: int = MOST_NODES
+    """Nodes that the trace may still have."""
+    is_cut: bool = False
+    """Whether the trace leaves something out."""
+
+    @cached_property
+    def derived(self) -> dict[str, list[str]]:
+        """Version → those that were made from it."""
+        return self._by("source")
+
+    @cached_property
+    def made(self) -> dict[str, list[str]]:
+        """Job → the versions that it made, oldest first."""
+        return self._by("job")
+
+    def _by(self, entry: str) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for key in sorted(self.versions, key=lambda key: (_created(self.versions[key]), key)):
+            if value := _recorded(self.versions[key]).get(entry):
+                found.setdefault(value, []).append(key)
+        return found
+
+    @cached_property
+    def served(self) -> dict[str, list[Object]]:
+        """Version → the services that serve it."""
+        found: dict[str, list[Object]] = {}
+        for service in self.services:
+            for version in _served(self, service):
+                found.setdefault(version, []).append(service)
+        return found
+
+    @cached_property
+    def now(self) -> dict[str, dict[str, str]]:
+        """Data sets as they are."""
+        return {name: origins.data_facts(origins.of_data([obj]), name) for name, obj in self.sets.items()}
+
+    def room(self) -> bool:
+        """Whether there is room for one more node, which takes it."""
+        self.left -= 1
+        self.is_cut = self.is_cut or self.left < 0
+        return self.left >= 0
 
     @classmethod
     def of(cls, found: Mapping[str, Iterable[Object]], unread: Iterable[str] = ()) -> TracedObjects:
@@ -100,6 +146,7 @@ async def gather(client: Client, namespace: str) -> TracedObjects:
 
 def trace(world: TracedObjects, kind: str, name: str) -> Lineage:
     """`name` of a version is a reference. Raises `NotRecorded`, and `BadReference` for what is none."""
+    world.left, world.is_cut = MOST_NODES, False
     if kind == VERSION:
         version = _resolved(world, name)
         return Lineage(_version(world, version), _origin_of_version(world, version), _use_of_version(world, version))
@@ -114,8 +161,7 @@ def trace(world: TracedObjects, kind: str, name: str) -> Lineage:
         if job is None and not made:
             raise NotRecorded(f"there is no PaddleJob {name}, and no version of a model recorded one")
         node = _job(world, _recorded(made[-1], world) if made else {"job": name, "job-uid": _uid(job)}, live=job)
-        use = [_with(_version(world, key), _use_of_version(world, key)) for key in made]
-        return Lineage(node, _data_of_job(world, job, made), use)
+        return Lineage(node, _data_of_job(world, job, made), _versions_with_use(world, made))
     if kind != DATA:
         raise NotRecorded("versions of models, PaddleJobs, SampleSets and PaddleServices have an origin or a use")
     if name not in world.sets and not any(
@@ -127,11 +173,7 @@ def trace(world: TracedObjects, kind: str, name: str) -> Lineage:
 
 def serving(world: TracedObjects) -> dict[str, list[LineageNode]]:
     """Version → the services that serve it."""
-    found: dict[str, list[LineageNode]] = {}
-    for service in world.services:
-        for version in _served(world, service):
-            found.setdefault(version, []).append(_service(service, version))
-    return found
+    return {version: [_service(obj, version) for obj in found] for version, found in world.served.items()}
 
 
 # Each node, and what is above and below it
@@ -178,22 +220,36 @@ def _version(world: TracedObjects, name: str) -> LineageNode:
 
 
 def _origin_of_version(world: TracedObjects, name: str, seen: tuple[str, ...] = ()) -> list[LineageNode]:
-    if name not in world.versions or name in seen:
+    if name not in world.versions or name in seen or _too_deep(world, seen):
         return []
     recorded = _recorded(name, world)
     found = []
-    if source := recorded.get("source"):
+    if (source := recorded.get("source")) and world.room():
         found.append(_with(_version(world, source), _origin_of_version(world, source, (*seen, name))))
-    data = [_set(world, one, origins.data_facts(recorded, one)) for one in origins.data_names(recorded)]
-    if "job" in recorded:
+    names = [one for one in origins.data_names(recorded) if world.room()]
+    data = [_set(world, one, origins.data_facts(recorded, one)) for one in names]
+    if "job" in recorded and world.room():
         return [*found, _with(_job(world, recorded), data)]
     return [*found, *data]
 
 
 def _use_of_version(world: TracedObjects, name: str, seen: tuple[str, ...] = ()) -> list[LineageNode]:
-    derived = [key for key, obj in world.versions.items() if _recorded(obj).get("source") == name and key not in seen]
-    found = [_with(_version(world, key), _use_of_version(world, key, (*seen, name))) for key in sorted(derived)]
-    return [*found, *(_service(obj, name) for obj in world.services if name in _served(world, obj))]
+    if _too_deep(world, seen):
+        return []
+    derived = sorted(key for key in world.derived.get(name, ()) if key not in seen)
+    return [
+        *_versions_with_use(world, derived, (*seen, name)),
+        *(_service(obj, name) for obj in world.served.get(name, ()) if world.room()),
+    ]
+
+
+def _versions_with_use(world: TracedObjects, keys: Iterable[str], seen: tuple[str, ...] = ()) -> list[LineageNode]:
+    return [_with(_version(world, key), _use_of_version(world, key, seen)) for key in keys if world.room()]
+
+
+def _too_deep(world: TracedObjects, seen: tuple[str, ...]) -> bool:
+    world.is_cut = world.is_cut or len(seen) >= DEEPEST
+    return len(seen) >= DEEPEST
 
 
 def _job(world: TracedObjects, recorded: Mapping[str, str], live: Object | None = None) -> LineageNode:
@@ -229,7 +285,7 @@ def _set(world: TracedObjects, name: str, recorded: Mapping[str, str]) -> Lineag
     uid = str(facts.pop("uid", ""))
     if obj is None:
         return LineageNode(DATA, name, GONE, uid, facts)
-    now = origins.data_facts(origins.of_data([obj]), name)
+    now = dict(world.now[name])
     if uid and uid != now.get("uid"):
         return LineageNode(DATA, name, REPLACED, uid, facts)
     compared = [key for key in ("generation", "revision", "imported") if recorded.get(key)]
@@ -245,9 +301,9 @@ def _use_of_set(world: TracedObjects, name: str) -> list[LineageNode]:
     """Jobs that read it, those that versions recorded included; and versions that recorded it without a job."""
     found: dict[tuple[str, str], LineageNode] = {}
     loose = []
-    for key in sorted(world.versions, key=lambda key: str(world.versions[key]["spec"].get("createdAt") or "")):
+    for key in sorted(world.versions, key=lambda key: _created(world.versions[key])):
         recorded = _recorded(key, world)
-        if name not in origins.data_names(recorded):
+        if name not in origins.data_names(recorded) or not world.room():
             continue
         version = _with(_version(world, key), _use_of_version(world, key))
         if "job" not in recorded:
@@ -256,23 +312,21 @@ def _use_of_set(world: TracedObjects, name: str) -> list[LineageNode]:
         node = _job(world, recorded)
         found.setdefault((node.name, node.uid), node).children.append(version)
     for job_name, job in world.jobs.items():
-        if name in origins.claims_of(job) and (job_name, _uid(job)) not in found:
-            made = _versions_of(world, job_name, _uid(job))
+        if name in origins.claims_of(job) and (job_name, _uid(job)) not in found and world.room():
             node = _job(world, {"job": job_name, "job-uid": _uid(job)}, live=job)
-            found[job_name, _uid(job)] = _with(
-                node, [_with(_version(world, v), _use_of_version(world, v)) for v in made]
-            )
+            made = _versions_of(world, job_name, _uid(job))
+            found[job_name, _uid(job)] = _with(node, _versions_with_use(world, made))
     return [*found.values(), *loose]
 
 
 def _versions_of(world: TracedObjects, job: str, uid: str) -> list[str]:
     """Versions that a job made, oldest first; of jobs that are gone all of that name."""
-    found = []
-    for key, obj in world.versions.items():
-        recorded = _recorded(obj)
-        if recorded.get("job") == job and (not uid or recorded.get("job-uid", uid) == uid):
-            found.append(key)
-    return sorted(found, key=lambda key: (str(world.versions[key]["spec"].get("createdAt") or ""), key))
+    known = world.made.get(job, ())
+    return [key for key in known if not uid or _recorded(key, world).get("job-uid", uid) == uid]
+
+
+def _created(version: Object) -> str:
+    return str(version["spec"].get("createdAt") or "")
 
 
 def _service(obj: Object, version: str = "") -> LineageNode:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from typing import Any
 
 import pytest
@@ -169,3 +171,31 @@ def test_the_tree_is_in_both_languages() -> None:
     assert tree(found, "zh")[1:3] == ["├─ 来自", "│  └─ pdj/train  已不存在，仅有记录 · paddle:3 · python train.py"]
     bare = trace(world(modelversions=[version("1")]), VERSION, "ocr:1")
     assert tree(bare, "en")[1] == "   where it came from was not recorded"
+
+
+def derived(number: int, source: str, **origin: str) -> Object:
+    return version(str(number), {"source": source, "data": "words", **origin}, model="big")
+
+
+HOSTILE = {
+    "a long chain": [derived(n, f"big:{n - 1}") for n in range(1, 5000)],
+    "very many of one": [derived(n, "big:1") for n in range(1, 5000)],
+    "a circle": [derived(n, f"big:{(n + 1) % 5000}") for n in range(5000)],
+    "one that names very much data": [derived(1, "", data="words," * 200_000)],
+    "one that names much data": [derived(1, "", data=",".join(map(str, range(200_000))))],
+}
+
+
+@pytest.mark.parametrize("versions", HOSTILE.values(), ids=HOSTILE.keys())
+def test_origins_that_are_made_to_be_slow_cost_little_and_the_trace_says_that_there_is_more(
+    versions: list[Object],
+) -> None:
+    began = time.process_time()
+    for kind, name in ((VERSION, "big:1"), (VERSION, "big:4000"), (DATA, "words")):
+        found = world(modelversions=versions, samplesets=[WORDS])
+        with contextlib.suppress(NotRecorded):
+            lines = tree(trace(found, kind, name), "en")
+            assert len(lines) < 1100
+            if kind == DATA:
+                assert found.is_cut == (len(versions) > 1)
+    assert time.process_time() - began < 2, "seconds; a page of the dashboard waits for it"

@@ -50,6 +50,8 @@ def run(session: Session, args: argparse.Namespace) -> int:
             raise CliError(f"{error} {where}", next=listing, exit_code=NOT_FOUND, reason="NotFound") from error
     for text in world.unread:
         session.warn(f"not looked at: {text}")
+    if world.is_cut:
+        session.warn(f"there is more: {lineage.MOST_NODES:,} objects are shown at most, and {lineage.DEEPEST} in a row")
     if fmt.name:
         body: dict[str, Any] = {
             "object": f"{kind}/{found.node.name}",
