@@ -143,7 +143,7 @@ def image_id(pod: Object | None, container: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """What looks like a password after a flag, or in an address, is left out; and so is the rest of a very long text."""
+    """What looks like a password after a flag, or in an address, is left out; so is the rest of a very long text."""
     if len(text) > LONGEST_READ:
         text = f"{text[:LONGEST_READ].rpartition(' ')[0]} …"
     return _LOGIN.sub(r"\1…@", _GIVEN.sub(r"\1…", text))

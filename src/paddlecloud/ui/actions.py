@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from paddlecloud.kube.config import Config
 from paddlecloud.kube.interpreter import program_of_module
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.privatefiles import write_private
+from paddlecloud.modelhub.names import VARIABLE as HUB
 from paddlecloud.ui.sessions import Identity
 
 SECONDS = 60.0
@@ -65,11 +67,16 @@ class Action(NamedTuple):
     fields: Callable[[Object], tuple[Field, ...]] = no_fields
 
     def values(self, obj: Object, given: Values) -> dict[str, str]:
-        """Of its fields, and of nothing else."""
-        return {one.name: given.get(one.name, one.default).strip()[:LONGEST_VALUE] for one in self.fields(obj)}
+        """Of its fields, and of nothing else; each is one line."""
+        return {one.name: _one_line(given.get(one.name, one.default)) for one in self.fields(obj)}
 
     def is_complete(self, obj: Object, values: Values) -> bool:
         return all(values[one.name] for one in self.fields(obj) if one.required)
+
+
+def _one_line(text: str) -> str:
+    """The command is one line of the log, and no argument has a NUL."""
+    return re.sub(r"[\x00-\x1f\x7f]+", " ", text).strip()[:LONGEST_VALUE]
 
 
 class Outcome(NamedTuple):
@@ -95,7 +102,7 @@ async def run(identity: Identity, words: Sequence[str], namespace: str | None) -
         process = await asyncio.create_subprocess_exec(
             *arguments, *flags,
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, "NO_COLOR": "1"},
+            env={**environment(identity, os.environ), "NO_COLOR": "1"},
         )  # fmt: skip
         try:
             output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
@@ -104,6 +111,18 @@ async def run(identity: Identity, words: Sequence[str], namespace: str | None) -
             await process.wait()
             return Outcome(124, f"it did not end within {SECONDS:g} s")
     return Outcome(process.returncode or 0, output[:MOST_OUTPUT].decode(errors="replace"))
+
+
+_PASSED_ON = re.compile(
+    r"PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_.*|PYTHON.*|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy|"
+    rf"PADDLECLOUD_HOME|{HUB}"
+)
+
+
+def environment(identity: Identity, own: Mapping[str, str]) -> dict[str, str]:
+    """Variables of the command. Only the user who runs the dashboard gets all of them: others would act with what lends
+    rights, such as the keys of a store of models."""
+    return {name: value for name, value in own.items() if identity.flags or _PASSED_ON.fullmatch(name)}
 
 
 def _write(path: Path, config: Config) -> tuple[str, ...]:

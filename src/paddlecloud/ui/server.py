@@ -11,9 +11,10 @@ import asyncio
 import logging
 import socket
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
@@ -23,6 +24,7 @@ from paddlecloud.kube.clock import Clock, SystemClock
 from paddlecloud.kube.errors import ApiError, Unauthorized
 from paddlecloud.kube.resource import EVENTS, PADDLEJOBS, PODS
 from paddlecloud.kube.server.listening import KEEP_ALIVE, Site
+from paddlecloud.kube.server.request_limits import CallerLimitReached, CallerLimits
 from paddlecloud.ui import forms, live, logs, templates
 from paddlecloud.ui.action_pages import ActionPages
 from paddlecloud.ui.asked import Asked, DashboardPage
@@ -42,6 +44,8 @@ log = logging.getLogger(__name__)
 COOKIE = "pdc-session"
 MOST_STREAMS = 64
 """Of one tenant at the same time, in all of its sessions."""
+PAGES_AT_ONCE = 4
+"""Of one tenant that are drawn at the same time, and as many live ones; its others wait."""
 _STATIC = Path(__file__).parent / "static"
 _TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
@@ -61,6 +65,7 @@ class DashboardServer:
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
         self._bodies = forms.Bodies()
         self._actions = ActionPages(self)
+        self._pages, self._live_pages = CallerLimits(PAGES_AT_ONCE), CallerLimits(PAGES_AT_ONCE)
         self.streams: Counter[str] = Counter()
         """Open streams of events of each tenant."""
         self._runner: web.AppRunner | None = None
@@ -182,9 +187,10 @@ class DashboardServer:
         session = self.session(request)
         page, params = page_of(request.path)
         asked = self._asked(session, params, request.query, language_of(request), quick="full" not in request.query)
-        value = await page.load(asked)
         frame = self.frame(request, session, page.home)
-        return rendered(page.template, frame, {"page": value, "problems": asked.reader.problems})
+        async with _turn(self._pages, session):
+            value = await page.load(asked)
+            return rendered(page.template, frame, {"page": value, "problems": asked.reader.problems})
 
     def _asked(
         self, session: ViewerSession, params: Mapping[str, str], query: Mapping[str, str], language: str, *, quick: bool
@@ -198,17 +204,19 @@ class DashboardServer:
     async def _live(self, request: web.Request) -> web.StreamResponse:
         """The parts of the page at `path` that change."""
         session = self.session(request)
-        address = urlsplit(request.query.get("path", ""))
-        page, params = page_of(address.path)
-        query = dict(parse_qsl(address.query))
+        path, _, after = request.query.get("path", "").partition("?")
+        page, params = page_of(path)
+        query = dict(parse_qsl(after))
         language, frame = language_of(request), self.frame(request, session, page.home)
 
         async def draw() -> live.Drawn:
             if self._found(request) is not session:
                 raise Refused(401, "sign-in.expired")
             asked = self._asked(session, params, query, language, quick=False)
-            values = {**frame.values(), "page": await page.load(asked), "problems": asked.reader.problems}
-            return live.Drawn(templates.live_parts(page.template, language, values), frozenset(asked.reader.reads))
+            async with _turn(self._live_pages, session):
+                values = {**frame.values(), "page": await page.load(asked), "problems": asked.reader.problems}
+                parts = templates.live_parts(page.template, language, values)
+            return live.Drawn(parts, frozenset(asked.reader.reads))
 
         async def events() -> live.Events:
             async for changed in live.parts(self.feed, draw):
@@ -317,6 +325,15 @@ class DashboardServer:
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.Response(text="ok\n")
+
+
+@asynccontextmanager
+async def _turn(limits: CallerLimits, session: ViewerSession) -> AsyncIterator[None]:
+    try:
+        async with limits.slot(session.identity.tenant):
+            yield
+    except CallerLimitReached as error:
+        raise Refused(429, "problem.streams") from error
 
 
 def page_of(path: str) -> tuple[DashboardPage, dict[str, str]]:

@@ -17,13 +17,15 @@ from harness import eventually
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.credentials import Credential, Static
+from paddlecloud.kube.http import HttpTransport
 from paddlecloud.kube.resource import MODELS, PADDLEJOBS, SERVICEACCOUNTS, resource_of
 from paddlecloud.kube.server import request_limits
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.ui import action_pages, actions, forms, server
+from paddlecloud.ui.asked import Missing
 from paddlecloud.ui.running import LOOPBACK, Dashboard, host_of, listen, new_label
 from paddlecloud.ui.server import COOKIE, MOST_STREAMS
-from paddlecloud.ui.sessions import MOST
+from paddlecloud.ui.sessions import MOST, Identity
 from unit.ui import hostile
 from unit.ui.pages.objects import model, model_version
 from unit.ui.world import stored
@@ -226,6 +228,57 @@ async def test_a_tenant_with_very_many_actions_is_refused_more(
     for _ in range(action_pages.ACTIONS_AT_ONCE):
         running.release()
     assert sorted([(await one).status for one in waiting]) == [200, 200, 429]
+
+
+async def test_a_tenant_with_very_many_pages_waits_for_its_own(
+    site: Site, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = asyncio.Semaphore(0)
+
+    async def load(_: object) -> object:
+        await drawn.acquire()
+        raise Missing
+
+    known = server.page_of
+    slow = server.PAGES[0]._replace(load=load)
+    monkeypatch.setattr(server, "page_of", lambda path: (slow, {}) if path == "/slow" else known(path))
+    monkeypatch.setattr(request_limits, "MOST_WAITING", 0)
+    cookie = await site.signed_in()
+    waiting = [asyncio.ensure_future(site.get("/slow", cookie)) for _ in range(server.PAGES_AT_ONCE + 1)]
+    done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED, timeout=60)
+    assert [one.result().status for one in done] == [429]
+    token = await _token(admin, "reader")
+    other = (await site.post("/-/sign-in", data={"token": token})).cookies[COOKIE].value
+    assert (await site.get("/jobs", other)).status == 200
+    for _ in range(server.PAGES_AT_ONCE):
+        drawn.release()
+    assert sorted([(await one).status for one in waiting]) == [*[404] * server.PAGES_AT_ONCE, 429]
+
+
+def test_the_command_of_another_viewer_gets_nothing_that_lends_rights() -> None:
+    own = {"PATH": "/bin", "LC_ALL": "C", "PADDLECLOUD_HOME": "/data", "PADDLECLOUD_MODEL_HUB": "http://hub"}
+    lent = {"PADDLECLOUD_MODEL_HUB_TOKEN": "t", "PADDLECLOUD_MODEL_STORE": "s3://b", "AWS_SECRET_ACCESS_KEY": "k"}
+    lent |= {"KUBECONFIG": "/root/.kube/config", "MINIO_ROOT_PASSWORD": "p"}
+    anyone = Identity("ada", Config("https://127.0.0.1:1"), Client(HttpTransport(Config("https://127.0.0.1:1"))))
+    assert actions.environment(anyone, {**own, **lent}) == own
+    assert actions.environment(anyone._replace(flags=("--context", "own")), {**own, **lent}) == {**own, **lent}
+
+
+async def test_what_a_viewer_types_in_is_one_line_of_the_command(site: Site, admin: Client) -> None:
+    await stored(admin, model())
+    cookie = await site.signed_in()
+    secret = _secret(await (await site.get("/", cookie)).text())
+    chosen = {"version": "1", "alias": "production", "reason": "a\0b\n2026 ada: pdc delete all", "secret": secret}
+    answer = await site.post("/models/default/words/do/promote", cookie, chosen)
+    assert answer.status in (200, 409)
+    assert "a b 2026 ada: pdc delete all" in unescape(await answer.text())
+
+
+@pytest.mark.parametrize("path", ["http://[", "//[", "%00", "/jobs/%00/x"])
+async def test_live_parts_of_no_page_are_refused(site: Site, path: str) -> None:
+    answer = await site.get(f"/-/live?path={path}", await site.signed_in())
+    assert answer.status in (200, 404)
+    assert b"log has the reason" not in await answer.read()
 
 
 async def test_an_action_shows_its_command_then_runs_it_with_the_rights_of_the_viewer(

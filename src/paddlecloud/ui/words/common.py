@@ -65,7 +65,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "problem.failed": ("The dashboard failed; its log has the reason.", "控制台出错，原因见其日志。"),
     "problem.missing": ("{kind} cannot be shown: {why}", "无法显示 {kind}：{why}"),
     "problem.refused": ("The Kubernetes API refuses this.", "Kubernetes API 拒绝了该请求。"),
-    "problem.streams": ("Too many pages of yours are open.", "打开的页面过多。"),
+    "problem.streams": ("Too many pages of yours are open or being loaded.", "打开或正在加载的页面过多。"),
     "problem.busy": ("Too many of your actions have not ended yet.", "你还有过多的操作尚未结束。"),
     "problem.form": ("This form is not of this session. Load the page again.", "表单不属于当前会话，请重新加载页面。"),
     # tables
