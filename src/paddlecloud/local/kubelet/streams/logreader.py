@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paddlecloud.kube.clock import rfc3339_micro
-from paddlecloud.kube.timeslice import TimeSlice
 from paddlecloud.local.kubelet.streams.inotify import Watch
 
 BLOCK = 256 * 1024
+TAIL = 64 * 1024
+"""Bytes of the end of a file in which its last lines are looked for first."""
 MOST_ATTEMPTS = 100
 """To find the files of a log in their order, between rotations."""
 
@@ -137,22 +138,38 @@ def _seek_tail(files: list[Segment], count: int) -> list[Segment]:
 
 
 def _last_lines(segment: Segment, count: int) -> tuple[int, int]:
-    """Offset of the last `count` whole lines in a file, and how many there are (pieces of one line count as one)."""
+    """Offset of the last `count` whole lines in a file, and how many there are (pieces of one line count as one). Of a
+    long file only its end is read, as much as these lines take."""
     if count <= 0:
         return segment.size, 0
-    with open(segment.fd, "rb", closefd=False) as handle:
-        starts = [0]
-        position = 0
-        while position < segment.size:  # and not to its end, which a program may move faster than lines are counted
-            line = handle.readline()
-            position += len(line)
-            if line.split(b" ", 3)[2:3] == [b"F"]:
-                starts.append(position)
-    os.lseek(segment.fd, 0, os.SEEK_SET)
-    if starts[-1] == position and len(starts) > 1:
+    begin, span = segment.size, TAIL
+    while True:
+        begin = max(0, segment.size - span)
+        starts = _line_starts(segment, begin)
+        if len(starts) >= count or begin == 0:
+            wanted = starts[-count:]
+            return wanted[0], len(wanted)
+        span *= 4
+
+
+def _line_starts(segment: Segment, begin: int) -> list[int]:
+    """Where lines begin, from an offset on. What follows it at once is the rest of a line, unless it is the beginning
+    of the file."""
+    starts = [] if begin else [0]
+    position = begin
+    rest = os.pread(segment.fd, segment.size - begin, begin)
+    for number, line in enumerate(_lines(rest)):
+        position += len(line)
+        if (number or not begin) and line.split(b" ", 3)[2:3] == [b"F"]:
+            starts.append(position)
+    if len(starts) > 1 and starts[-1] == position:
         starts.pop()
-    wanted = starts[-count:]
-    return wanted[0], len(wanted)
+    return starts
+
+
+def _lines(data: bytes) -> list[bytes]:
+    *lines, rest = data.split(b"\n")
+    return [*(line + b"\n" for line in lines), *([rest] if rest else [])]
 
 
 def read_end(path: Path, limit: int) -> bytes:
@@ -184,28 +201,30 @@ def _blocks(fd: int, until: int | None = None) -> Iterator[list[bytes]]:
 
 
 async def read_log(
-    path: Path, options: LogOptions, *, pod_dir: Path, ended: Callable[[], bool]
+    path: Path, options: LogOptions, *, pod_dir: Path, ended: Callable[[], bool], turn: asyncio.Lock | None = None
 ) -> AsyncIterator[bytes]:
     """The log of one container run: what it holds now. With `follow` it goes on until `ended` says that nothing more
     will come.
 
-    `ended` is asked after every change in the pod directory.
+    `ended` is asked after every change in the pod directory. Readers that have a `turn` in common work one after the
+    other, and everybody else is served in between: a program that prints very much may have very many readers.
     """
+    turn = turn or asyncio.Lock()
     if not options.follow:
-        async for data in _read_now(path, options):
+        async for data in _read_now(path, options, turn):
             yield data
         return
     watch = Watch(str(pod_dir), str(path.parent))
     try:
-        async for data in _follow(path, options, watch, ended):
+        async for data in _follow(path, options, watch, ended, turn):
             yield data
     finally:
         watch.close()
 
 
 async def _open_first(path: Path, tail: int | None) -> list[Segment]:
-    """The files to read, the first of them at the place where to begin. Lines are counted in a thread: a log has a
-    million of them."""
+    """The files to read, the first of them at the place where to begin. Lines are counted in a thread: somebody may ask
+    for a million of them."""
     files = open_segments(path)
     if tail is None:
         return files
@@ -227,43 +246,51 @@ def _close(files: Iterable[Segment]) -> None:
         os.close(segment.fd)
 
 
-async def _read_now(path: Path, options: LogOptions) -> AsyncIterator[bytes]:
+async def _pieces(blocks: Iterator[list[bytes]], formatter: Formatter, turn: asyncio.Lock) -> AsyncIterator[bytes]:
+    """What the blocks say, until the byte limit is reached."""
+    while not formatter.full:
+        async with turn:
+            block = next(blocks, None)
+            if block is None:
+                return
+            data = formatter.format(block)
+            await asyncio.sleep(0)
+        if data:
+            yield data
+
+
+async def _read_now(path: Path, options: LogOptions, turn: asyncio.Lock) -> AsyncIterator[bytes]:
     """To where the log ended when it was asked for: a program that prints faster than it is read has no other end."""
     formatter = Formatter(options)
-    slice_ = TimeSlice()
-    files = await _open_first(path, options.tail)
+    async with turn:
+        files = await _open_first(path, options.tail)
     try:
         for segment in files:
-            for block in _blocks(segment.fd, segment.size):
-                if data := formatter.format(block):
-                    yield data
-                if formatter.full:
-                    return
-                await slice_.checkpoint()
+            async for data in _pieces(_blocks(segment.fd, segment.size), formatter, turn):
+                yield data
     finally:
         _close(files)
 
 
-async def _follow(path: Path, options: LogOptions, watch: Watch, ended: Callable[[], bool]) -> AsyncIterator[bytes]:
-    """Others are served between blocks."""
+async def _follow(
+    path: Path, options: LogOptions, watch: Watch, ended: Callable[[], bool], turn: asyncio.Lock
+) -> AsyncIterator[bytes]:
     formatter = Formatter(options)
-    slice_ = TimeSlice()
-    files = await _open_first(path, options.tail)
+    async with turn:
+        files = await _open_first(path, options.tail)
     try:
         while True:
             last = ended()  # asked before reading: what was written before the end is read after it
             while True:
-                newer = _newer_segments(
-                    path, files
-                )  # before reading: what follows a file in a newer one is read after it
-                files += newer
+                async with turn:  # before reading: what follows a file in a newer one is read after it
+                    newer = _newer_segments(path, files)
+                    files += newer
+                    await asyncio.sleep(0)
                 for segment in files:
-                    for block in _blocks(segment.fd):
-                        if data := formatter.format(block):
-                            yield data
-                        if formatter.full:
-                            return
-                        await slice_.checkpoint()
+                    async for data in _pieces(_blocks(segment.fd), formatter, turn):
+                        yield data
+                    if formatter.full:
+                        return
                 _close(files[:-1])
                 del files[:-1]
                 if not newer:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from paddlecloud.kube.clock import Clock, parse_rfc3339
 from paddlecloud.kube.errors import BadRequest, InternalError, not_found
@@ -56,6 +57,8 @@ class PodStreams:
     def __init__(self, pods: PodFinder, clock: Clock) -> None:
         self._pods = pods
         self._clock = clock
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Of the readers of logs, by namespace."""
 
     async def read_log(
         self,
@@ -128,7 +131,9 @@ class PodStreams:
             current = _runs(paths).get(chosen)
             return current is None or current.attempt != run.attempt or current.ended
 
-        async for data in logreader.read_log(paths.log(chosen, run.attempt), options, pod_dir=paths.root, ended=ended):
+        turn = self._turns.setdefault(str(handle.pod["metadata"].get("namespace")), asyncio.Lock())
+        log = paths.log(chosen, run.attempt)
+        async for data in logreader.read_log(log, options, pod_dir=paths.root, ended=ended, turn=turn):
             yield data
 
     async def exec(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -20,8 +22,19 @@ from paddlecloud.local.kubelet.pod.paths import PodPaths
 from paddlecloud.local.kubelet.pod.pod_state import EXITED, ContainerRun
 from paddlecloud.local.kubelet.pod.termination_message import termination_message
 from paddlecloud.local.kubelet.shim.logfile import LogFile, format_chunk
+from paddlecloud.local.kubelet.streams import logreader
 from paddlecloud.local.kubelet.streams.inotify import Watch, _Instance
-from paddlecloud.local.kubelet.streams.logreader import Formatter, LogOptions, open_segments, read_end, read_log
+from paddlecloud.local.kubelet.streams.logreader import (
+    TAIL,
+    Formatter,
+    LogOptions,
+    Segment,
+    _last_lines,
+    _line_starts,
+    open_segments,
+    read_end,
+    read_log,
+)
 from unit.local.kubelet.conftest import ShimHarness
 
 NOON = parse_rfc3339("2026-11-15T12:00:00Z")
@@ -366,3 +379,62 @@ def test_a_message_from_a_long_log_reads_only_its_end(tmp_path: Path) -> None:
     assert message.splitlines() == [*(f"line {number}" for number in range(21, 100)), "ValueError: no"]
     log.write_bytes(b"".join(format_chunk(b"stdout", b"a" * 60_000, NOON) for _ in range(20)))
     assert termination_message(container, run, paths) == "a" * 2048, "one long line, of which the end is shown"
+
+
+@pytest.mark.parametrize("following", [True, False])
+async def test_very_many_readers_of_one_namespace_leave_the_event_loop_to_others(
+    tmp_path: Path, following: bool
+) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=1 << 30, max_files=2)
+    file.write(format_chunk(b"stdout", b"a line of the log\n" * 100_000, NOON))
+    file.close()
+    turn = asyncio.Lock()
+    options = LogOptions(follow=following)
+
+    async def read_all() -> int:
+        chunks = read_log(path, options, pod_dir=tmp_path, ended=lambda: True, turn=turn)
+        return sum([len(data) async for data in chunks])
+
+    readers = [asyncio.ensure_future(read_all()) for _ in range(20)]
+    longest = 0.0
+    while not all(reader.done() for reader in readers):
+        began = time.thread_time()
+        await asyncio.sleep(0)
+        longest = max(longest, time.thread_time() - began)
+    assert {reader.result() for reader in readers} == {18 * 100_000}
+    assert longest < 0.04, "seconds of CPU time in one round of the event loop"
+
+
+@pytest.mark.parametrize("count", [1, 200])
+def test_for_the_last_lines_of_a_long_log_its_end_is_read(
+    tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c" / "0.log"
+    file = LogFile(str(path), max_bytes=1 << 30, max_files=2)
+    for number in range(0, 100_000, 1000):
+        text = b"".join(b"line %d\n" % line for line in range(number, number + 1000))
+        file.write(format_chunk(b"stdout", text, NOON))
+    file.close()
+    asked = []
+    whole = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: asked.append(size) or whole(fd, size, at))
+    lines = read(path, tail=count).splitlines()
+    assert lines == [f"line {number}" for number in range(100_000 - count, 100_000)]
+    assert sum(asked) <= TAIL
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"stdout", b"stderr"]), st.binary(max_size=12)), max_size=12), st.data())
+def test_a_tail_is_the_end_of_the_whole_wherever_it_is_looked_for(
+    chunks: list[tuple[bytes, bytes]], data: st.DataObject
+) -> None:
+    """Pieces of one line count as one, whatever part of the file was read first."""
+    text = b"".join(format_chunk(stream, chunk.replace(b"\r", b"\n"), NOON) for stream, chunk in chunks if chunk)
+    count = data.draw(st.integers(1, 12))
+    with tempfile.TemporaryFile() as file:
+        file.write(text)
+        file.flush()
+        segment = Segment(file.fileno(), 0, len(text))
+        everything = _line_starts(segment, 0)
+        with patch.object(logreader, "TAIL", data.draw(st.integers(1, 200))):
+            assert _last_lines(segment, count) == (everything[-count:][0], len(everything[-count:]))
