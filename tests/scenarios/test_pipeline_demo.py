@@ -22,7 +22,7 @@ import yaml
 import paddlecloud
 from cluster.harness.argo import namespace_objects
 from cluster.operators import NAMESPACE, upgraded
-from harness import Kubectl, Target, need
+from harness import Kubectl, Target, need, pdc
 from paddlecloud.platform import endpoint
 from tools import argo, kfp
 from tools.s3 import S3Server
@@ -192,6 +192,17 @@ def test_the_manuals_demo_runs_from_its_data_to_an_answering_url(
         query = "run=/mnt/task-center/models/vdl&tag=TRAIN/loss"
         curve = json.loads(answer(f"http://{address}/app/api/scalar/list?{query}")[1])["data"]
         assert curve[-1][2] < 0.5 * curve[0][2], "the curve of the training, as the manual's port-forward shows it"
+    if server.embedded:  # on a cluster the ModelHub is another part of the chart
+        found = json.loads(pdc("-n", SPACE, "trace", "pds/ppocr-det", "-o", "json", env=server.env).stdout)
+        (version,) = found["from"]
+        (trained,) = version["from"]
+        assert (version["kind"], trained["kind"], trained["name"], trained["state"]) == (
+            "model", "pdj", "ppocr-det", "gone",
+        )  # fmt: skip
+        assert [one["name"] for one in trained["from"]][:1] == ["data-center"], "the data that it was trained with"
+        assert trained["facts"]["run-name"] == workflow["metadata"]["name"]
+        forth = json.loads(pdc("-n", SPACE, "trace", "sampleset/data-center", "-o", "json", env=server.env).stdout)
+        assert '"name": "ppocr-det", "state": "exists"' in json.dumps(forth["to"]), "forward again"
     shell("delete", "pds/ppocr-det", "deployment/ppocr-det-visualdl", "service/ppocr-det-visualdl")
     removed = launched(server, "dataset", "--name=icdar2015", "--action=delete", "--source_uri=x", "--source_secret=x")
     assert "SampleJob kubeflow/icdar2015-remove: done" in removed

@@ -83,6 +83,10 @@ PIPELINE_RUN_NAME = "paddlepaddle.org/pipeline-run-name"
 PIPELINE_STEP_NAME = "paddlepaddle.org/pipeline-step-name"
 """Annotations of the same: the name of the run's Workflow, and of the step in it."""
 
+PACKED_VERSION = "modelhub.paddlepaddle.org/version"
+"""Annotation of a PaddleService of a pipeline, which fetches a packed model: NAME:VERSION of the ModelHub with the same
+files, a space, and the SHA-256 of the archive, as its variable `MODEL_DIGEST` has it."""
+
 RETRY_AT = "paddlepaddle.org/retry-at"
 """Annotation of PaddleJobs and SampleJobs: a new value requests another run of a job that has ended."""
 

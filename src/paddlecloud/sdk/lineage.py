@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from paddlecloud.api.model import aliases, reference
 from paddlecloud.api.model.reference import BadReference
+from paddlecloud.api.names import PACKED_VERSION
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.errors import ApiError
 from paddlecloud.kube.resource import (
@@ -363,7 +364,17 @@ def _served(world: TracedObjects, service: Object) -> list[str]:
             found.append(_resolved(world, str(text or "")))
         except (BadReference, NotRecorded):
             continue  # an address, or a model of another store
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(found)) or _packed(world, service)
+
+
+def _packed(world: TracedObjects, service: Object) -> list[str]:
+    """Of a service of a pipeline, whose pods fetch an archive: as its step marked it, while it has the same archive."""
+    marks = service["metadata"].get("annotations") or {}
+    version, _, digest = str(marks.get(PACKED_VERSION) or "").partition(" ")
+    given = [
+        one.get("value") for one in (service.get("spec") or {}).get("env") or () if one.get("name") == "MODEL_DIGEST"
+    ]
+    return [version] if digest and given == [digest] and version in world.versions else []
 
 
 def _entry_name(entry: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from paddlecloud.api.model import reference
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.config import Config
 from paddlecloud.kube.resource import Object
-from paddlecloud.modelhub import catalogue, names, signature
+from paddlecloud.modelhub import catalogue, discovery, names, signature
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Damaged, HubError, Refused
 from paddlecloud.modelhub.facts import check_facts
@@ -139,8 +139,8 @@ def stored_versions(place: Place, model: str) -> list[str]:
 
 
 def find_hub(config: Config) -> RemoteHub | None:
-    """That of PADDLECLOUD_MODEL_HUB, with the token of the environment or of the kubeconfig. Raises `Denied`."""
-    address = os.environ.get(names.VARIABLE, "")
+    """That of `discovery.address`, with the token of the environment or of the kubeconfig. Raises `Denied`."""
+    address = discovery.address(os.environ)
     if not address:
         return None
     token = os.environ.get(names.TOKEN_VARIABLE) or config.source.fetch().token

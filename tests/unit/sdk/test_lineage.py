@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import PACKED_VERSION
 from paddlecloud.cli.render.lineage import tree
 from paddlecloud.kube.resource import Object
 from paddlecloud.sdk.lineage import DATA, JOB, SERVICE, VERSION, LineageNode, NotRecorded, TracedObjects, trace
@@ -77,6 +78,15 @@ def test_what_a_service_serves_is_what_its_status_says() -> None:
     found = trace(world(paddleservices=[service]), SERVICE, "ocr")
     assert [(one.name, one.state) for one in found.origin] == [("ocr:1", "exists"), ("ocr:2", "gone")]
     assert trace(world(paddleservices=[service]), VERSION, "ocr:1").use[0].facts["percent"] == 90
+
+
+def test_a_service_that_fetches_an_archive_serves_the_version_that_its_step_marked() -> None:
+    spec = {"default": {"containerImage": "serving"}, "env": [{"name": "MODEL_DIGEST", "value": "d1"}]}
+    for mark, served in (("ocr:1 d1", ["ocr:1"]), ("ocr:1 d2", []), ("ocr:9 d1", []), ("ocr:1", []), ("", [])):
+        service = obj("ocr", spec=spec)
+        service["metadata"]["annotations"] = {PACKED_VERSION: mark}
+        found = trace(world(paddleservices=[service]), SERVICE, "ocr")
+        assert [one.name for one in found.origin] == served, mark
 
 
 def test_a_job_and_data_that_are_gone_are_shown_as_recorded() -> None:

@@ -99,6 +99,7 @@ async def carry_out(
         step = LauncherStep(
             client, run=run, image=image, report=report,
             run_name=known.get("run-name", ""), step_name=known.get("step", ""),
+            namespace=settings.namespace, account=str((pod or {}).get("spec", {}).get("serviceAccountName") or ""),
         )  # fmt: skip
         try:
             return await asyncio.wait_for(program(step, values), limit)

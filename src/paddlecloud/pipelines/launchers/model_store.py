@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from paddlecloud.pipelines.launchers.failures import StepFailed
@@ -36,9 +36,11 @@ def uri(endpoint: str, model: str, version: str) -> str:
 
 
 def upload(
-    endpoint: str, file: Path, model: str, version: str, keys: Credentials, *, origin: Mapping[str, str] | None = None
-) -> str:
-    """Store a packed model; returns its address. `origin` is the run and the step that made it, for its manifest."""
+    endpoint: str, file: Path, model: str, version: str, keys: Credentials, *,
+    origin: Mapping[str, str] | None = None, hub_version: str = "",
+) -> str:  # fmt: skip
+    """Store a packed model; returns its address. `origin` is where it came from, for its manifest, and `hub_version`
+    what the ModelHub calls it."""
     if not file.is_file():
         raise StepFailed(f"{file} does not exist; the model's name must be that of the training step")
     digest = hashlib.sha256()
@@ -52,6 +54,7 @@ def upload(
         "size": file.stat().st_size,
         "created": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
         **({"origin": dict(origin)} if origin else {}),
+        **({"hubVersion": hub_version} if hub_version else {}),
     }
     store = open_store(endpoint, keys)
     store.put(key(model, version), file)
@@ -59,13 +62,20 @@ def upload(
     return uri(endpoint, model, version)
 
 
-def digest_of(endpoint: str, model: str, version: str, keys: Credentials) -> str:
-    """The digest of a stored model. Raises `StepFailed` if there is none."""
+class StoredModel(NamedTuple):
+    digest: str
+    hub_version: str
+    """NAMESPACE/MODEL:VERSION of the ModelHub; empty where it was not stored there."""
+
+
+def find(endpoint: str, model: str, version: str, keys: Credentials) -> StoredModel:
+    """Raises `StepFailed` if there is none."""
     text = open_store(endpoint, keys).get_text(f"{model}/{version}/{MANIFEST}")
     if text is None:
         where = uri(endpoint, model, version)
         raise StepFailed(f"there is no model {model!r} of version {version!r} at {where}; upload it by modelhub first")
-    return str(json.loads(text).get("sha256") or "")
+    manifest = json.loads(text)
+    return StoredModel(str(manifest.get("sha256") or ""), str(manifest.get("hubVersion") or ""))
 
 
 def open_store(endpoint: str, keys: Credentials) -> FolderStore | S3Store:

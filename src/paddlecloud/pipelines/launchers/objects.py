@@ -30,10 +30,12 @@ def task_volume(claim: str) -> Object:
     return {"name": TASK_VOLUME, "persistentVolumeClaim": {"claimName": claim}}
 
 
-def job(name: str, namespace: str, container: Object, claim: str) -> DesiredObject:
+def job(name: str, namespace: str, container: Object, claim: str, *, account: str = "") -> DesiredObject:
     """A batch/v1 Job whose one container has the shared volume; it is tried twice."""
     mounted = {**container, "volumeMounts": [{"name": TASK_VOLUME, "mountPath": TASK_CENTER}]}
-    pod = {"restartPolicy": "Never", "containers": [mounted], "volumes": [task_volume(claim)]}
+    pod: Object = {"restartPolicy": "Never", "containers": [mounted], "volumes": [task_volume(claim)]}
+    if account:
+        pod["serviceAccountName"] = account
     made = {
         "apiVersion": JOBS.api_version,
         "kind": JOBS.kind,

@@ -30,28 +30,32 @@ async def run(step: LauncherStep, values: Values) -> dict[str, str]:
     if not endpoint.startswith(("http://", "https://")):
         raise StepFailed(f"endpoint: pods fetch models over http or https, not from {endpoint!r}")
     action = values.text("action")
-    secret = digest = ""
+    secret, stored = "", model_store.StoredModel("", "")
     if action != "delete":
         secret, keys = await step.secret(values.text("namespace"), *SECRETS)
-        digest = await asyncio.to_thread(model_store.digest_of, endpoint, model, version, from_values(keys))
-    ready = await step.carry_out(action, await step.served(service(values, digest=digest, secret=secret)))
+        stored = await asyncio.to_thread(model_store.find, endpoint, model, version, from_values(keys))
+    ready = await step.carry_out(action, await step.served(service(values, stored, secret=secret)))
     url = str(((ready or {}).get("status") or {}).get("url") or "")
     if url:
         step.report(f"the model answers at {url}")
     return {"url": url}
 
 
-def service(values: Values, *, digest: str, secret: str) -> DesiredObject:
+def service(values: Values, stored: model_store.StoredModel, *, secret: str) -> DesiredObject:
     image, tag = image_parts(values.text("image"))
     model, port = values.text("model_name"), values.number("port")
     url = model_store.uri(values.text("endpoint"), model, values.text("model_version"))
     spec = {
         "runtimeVersion": "paddleserving",
         "default": {"containerImage": image, "tag": tag, "port": port, "arg": arg(url, model, port)},
-        "env": [{"name": "MODEL_DIGEST", "value": digest}, *key_variables(secret, "MODEL")],
+        "env": [{"name": "MODEL_DIGEST", "value": stored.digest}, *key_variables(secret, "MODEL")],
         "service": {"minScale": 1},
     }
-    return paddle_service(body(names.PADDLESERVICE, values.text("name"), values.text("namespace"), spec))
+    made = body(names.PADDLESERVICE, values.text("name"), values.text("namespace"), spec)
+    namespace, _, version = stored.hub_version.partition("/")
+    if version and namespace == values.text("namespace"):
+        made["metadata"]["annotations"] = {names.PACKED_VERSION: f"{version} {stored.digest}"}
+    return paddle_service(made)
 
 
 def arg(url: str, model: str, port: int) -> str:

@@ -85,12 +85,16 @@ class LauncherStep:
         report: Callable[[str], None],
         run_name: str = "",
         step_name: str = "",
+        namespace: str = "",
+        account: str = "",
     ) -> None:
         self.client = client
         self.image = image
         """Of this launcher, for jobs that run another one."""
         self.run, self.run_name, self.step_name = run, run_name, step_name
         """The id and the name of the run, and the name of the step in it; only the id outside of a pipeline."""
+        self.namespace, self.account = namespace, account
+        """Of the pod that this runs in; empty outside of a cluster."""
         self._report = report
         self._started: list[Started] = []
 

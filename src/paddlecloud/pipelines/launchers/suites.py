@@ -14,10 +14,13 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.hub_version import RECORD
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER
 
 DATA_CENTER = "/mnt/data-center"
 MODELS, INFERENCE = f"{TASK_CENTER}/models", f"{TASK_CENTER}/inference"
+ORIGIN = "PADDLECLOUD_MODEL_ORIGIN"
+"""Variable of the container that packs a model: what is known of its origin (`hub_version.ModelRecord`)."""
 PRETRAINED = f"{TASK_CENTER}/pretrain_model"
 
 
@@ -122,6 +125,7 @@ def pack(name: str) -> str:
         f"python3 -m paddle_serving_client.convert --dirname {INFERENCE} --model_filename inference.pdmodel "
         f"--params_filename inference.pdiparams --serving_server {folder}/server --serving_client {folder}/client && "
         f"tar czf {folder}.tar.gz.part -C {TASK_CENTER} {shlex.quote(name)} && mv {folder}.tar.gz.part {folder}.tar.gz"
+        f' && printf %s "${ORIGIN}" > {folder}{RECORD}'
     )
 
 

@@ -6,15 +6,22 @@ and does not train twice.
 
 from __future__ import annotations
 
+import copy
+from dataclasses import replace
+from functools import partial
+
 from paddlecloud.api import names
 from paddlecloud.kube.literal_text import literal
-from paddlecloud.kube.resource import Object
+from paddlecloud.kube.resource import PADDLEJOBS, Object
 from paddlecloud.pipelines.launchers import completion, suites, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.dataset import SET
 from paddlecloud.pipelines.launchers.failures import StepFailed
+from paddlecloud.pipelines.launchers.hub_version import ModelRecord
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
 from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
+from paddlecloud.pipelines.launchers.transient import retrying
+from paddlecloud.sdk import model_origin
 from paddlecloud.visualdl.board import SUFFIX
 from paddlecloud.visualdl.flags import Flags
 
@@ -31,12 +38,28 @@ async def run(step: LauncherStep, values: Values) -> dict[str, str]:
         return {"model_path": ""}
     shown = [(one, await step.ensure(action, one)) for one in board]  # curves are of use while they grow
     for stage in stages:
+        if stage is stages[-1] and values.switch("need_convert"):
+            stage = await _with_origin(step, stage, stages[0])
         await step.carry_out(action, stage)
     for one, current in shown:
         await _wait_for_board(step, one, current)
     for stage in stages:
         await step.remove(stage)
     return {"model_path": f"{TASK_CENTER}/{name}.tar.gz" if values.switch("need_convert") else ""}
+
+
+async def _with_origin(step: LauncherStep, packing: DesiredObject, training: DesiredObject) -> DesiredObject:
+    """The record of the PaddleJob, for the step that stores the model: the job is deleted when this step is done."""
+    meta = training.body["metadata"]
+    find = partial(step.client.get, PADDLEJOBS, meta["name"], meta["namespace"])
+    job = await retrying(find, report=step.report)
+    found = await model_origin.of_job(step.client, job, namespace=meta["namespace"])
+    for text in found.missing:
+        step.report(f"warning: not recorded in the origin of the model: {text}")
+    record = ModelRecord(found.origin, found.metrics).encoded()
+    changed = copy.deepcopy(packing.body)
+    changed["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": suites.ORIGIN, "value": literal(record)}]
+    return replace(packing, body=changed)
 
 
 async def _wait_for_board(step: LauncherStep, wanted: DesiredObject, current: Object) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paddlecloud.kube.literal_text import literals
 from paddlecloud.kube.resource import Object
-from paddlecloud.pipelines.launchers import model_store
+from paddlecloud.pipelines.launchers import hub_version, model_store
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, check_folder_name, job
 from paddlecloud.pipelines.launchers.step import LauncherStep
@@ -31,7 +31,11 @@ def uploader(values: Values) -> dict[str, str]:
     keys = Credentials(os.environ.get("MINIO_ACCESS_KEY", ""), os.environ.get("MINIO_SECRET_KEY", ""))
     origin = json.loads(os.environ.get(ORIGIN) or "{}")
     file = Path(values.text("model_file"))
-    uri = model_store.upload(values.text("endpoint"), file, model, version, keys, origin=origin)
+    record = hub_version.record_of(file, origin)
+    kept = hub_version.store(file, model, version, record) if file.is_file() else ""
+    uri = model_store.upload(
+        values.text("endpoint"), file, model, version, keys, origin=record.origin, hub_version=kept
+    )
     print(f"uploaded {uri}", flush=True)
     return {"model_uri": uri}
 
@@ -60,7 +64,9 @@ async def modelhub(step: LauncherStep, values: Values) -> dict[str, str]:
     if step.run_name:
         origin = {"run": step.run, "run-name": step.run_name, "step": step.step_name}
         container["env"].append({"name": ORIGIN, "value": json.dumps(origin)})
-    wanted = job(f"{values.text('name')}-model-hub", namespace, container, values.text("pvc_name"))
+    account = step.account if namespace == step.namespace else ""  # with its own token it may store in the ModelHub
+    name, claim = f"{values.text('name')}-model-hub", values.text("pvc_name")
+    wanted = job(name, namespace, container, claim, account=account)
     await step.carry_out(action, wanted)
     if action != "delete":
         await step.remove(wanted)

@@ -43,11 +43,11 @@ def test_a_model_lies_where_the_original_put_it_and_nobody_reads_it_without_keys
     connection = http.client.HTTPConnection(urlsplit(uri).netloc)
     connection.request("GET", urlsplit(uri).path)
     assert connection.getresponse().status == 403
-    digest = model_store.digest_of(s3_server.endpoint, "det", "v1", KEYS)
+    digest = model_store.find(s3_server.endpoint, "det", "v1", KEYS).digest
     assert len(digest) == 64
     file.write_bytes(b"another")
     model_store.upload(s3_server.endpoint, file, "det", "v1", KEYS)
-    assert model_store.digest_of(s3_server.endpoint, "det", "v1", KEYS) != digest
+    assert model_store.find(s3_server.endpoint, "det", "v1", KEYS).digest != digest
 
 
 def test_a_folder_has_the_same_layout(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_a_folder_has_the_same_layout(tmp_path: Path) -> None:
 def test_a_model_that_is_not_there_is_named(endpoint: str, s3_server: S3Server, tmp_path: Path) -> None:
     where = s3_server.endpoint if endpoint == "http" else f"file://{tmp_path}"
     with pytest.raises(StepFailed, match="no model 'absent' of version 'v9'.*upload it by modelhub first"):
-        model_store.digest_of(where, "absent", "v9", KEYS)
+        model_store.find(where, "absent", "v9", KEYS)
 
 
 def test_the_signature_goes_to_the_model_store_and_not_where_it_redirects(tmp_path: Path) -> None:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from paddlecloud.api.names import PACKED_VERSION
 from paddlecloud.pipelines.components import launcher_set, operator_set
 from paddlecloud.pipelines.components.declaration import Component
 from paddlecloud.pipelines.launchers import serving, suites, training, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values, parse
 from paddlecloud.pipelines.launchers.failures import StepFailed
-from paddlecloud.pipelines.launchers.objects import image_parts
+from paddlecloud.pipelines.launchers.hub_version import ModelRecord, record_of
+from paddlecloud.pipelines.launchers.model_store import StoredModel
+from paddlecloud.pipelines.launchers.objects import TASK_CENTER, image_parts
 
 PRETRAINED = "https://models.example.com/dygraph/MobileNetV3_large_x0_5_pretrained.pdparams"
 
@@ -149,18 +153,40 @@ def served(**more: Any) -> Values:
 
 def test_the_service_listens_on_the_port_that_was_given() -> None:
     """The original always served on 9292."""
-    endpoint = serving.service(served(port=9393), digest="d", secret="").body["spec"]["default"]
+    endpoint = serving.service(served(port=9393), StoredModel("d", ""), secret="").body["spec"]["default"]
     assert (endpoint["containerImage"], endpoint["tag"], endpoint["port"]) == ("host:5000/serving", "v1", 9393)
     assert "--model det/server --port 9393" in endpoint["arg"]
 
 
 def test_a_changed_model_of_the_same_version_changes_the_service() -> None:
-    first, same, second = (serving.service(served(), digest=digest, secret="").body for digest in ("a", "a", "b"))
+    found = [StoredModel(digest, "") for digest in ("a", "a", "b")]
+    first, same, second = (serving.service(served(), one, secret="").body for one in found)
     assert first == same != second
 
 
+def test_a_service_names_the_version_of_the_model_hub_with_the_same_files() -> None:
+    marks = [
+        serving.service(served(), StoredModel("d1", version), secret="").body["metadata"].get("annotations")
+        for version in ("kubeflow/det:3", "team-a/det:3", "")
+    ]
+    assert marks == [{PACKED_VERSION: "det:3 d1"}, None, None], "one of another namespace is not the service's"
+
+
+def test_what_is_known_of_the_training_lies_beside_the_packed_model(tmp_path: Path) -> None:
+    """As the container that packs it does; a value that looks like the shell's stays one."""
+    record = ModelRecord({"job": "det", "command": "a 'b' $(c) \"d\" %s"}, {"acc": 0.5})
+    line = suites.pack("det").rpartition(" && ")[2].replace(TASK_CENTER, str(tmp_path))
+    subprocess.run(["bash", "-c", line], env={"PADDLECLOUD_MODEL_ORIGIN": record.encoded()}, check=True)
+    step = {"run": "r-1", "run-name": "demo", "step": "modelhub"}
+    found = record_of(tmp_path / "det.tar.gz", step)
+    assert (found.origin, found.metrics) == ({**step, **record.origin}, {"acc": 0.5})
+    for nonsense in ("", "[]", '{"origin": 1}', '{"origin": {}, "metrics": {"a": "x"}}', "[" * 100_000):
+        (tmp_path / "det.origin.json").write_text(nonsense)
+        assert record_of(tmp_path / "det.tar.gz", step) == (step, {}), nonsense[:9]
+
+
 def test_keys_are_named_and_never_written() -> None:
-    env = serving.service(served(), digest="d", secret="model-center").body["spec"]["env"]
+    env = serving.service(served(), StoredModel("d", ""), secret="model-center").body["spec"]["env"]
     assert {one["name"] for one in env if "value" in one} == {"MODEL_DIGEST"}
     assert [one["valueFrom"]["secretKeyRef"]["name"] for one in env if "valueFrom" in one] == ["model-center"] * 2
 
