@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from paddlecloud.api.names import JOB_LABEL, ROLES
+from paddlecloud.api.training_pod import mapping
 from paddlecloud.cli.failures import NOT_FOUND, OK, CliError, attempting
+from paddlecloud.cli.objects.tenant_usage import requests
 from paddlecloud.cli.parsing import Parsers, add_all_namespaces, add_selectors
 from paddlecloud.cli.render import output, table
 from paddlecloud.cli.session import Session
@@ -162,12 +164,9 @@ def _pods_wanted(spec: Object) -> int:
 def _gpus(spec: Object) -> int:
     total = 0
     for role in ROLES:
-        block = spec.get(role) or {}
-        containers = ((block.get("template") or {}).get("spec") or {}).get("containers") or ()
-        each = sum(
-            parse(((one.get("resources") or {}).get("limits") or {}).get("nvidia.com/gpu") or 0) for one in containers
-        )
-        total += each // ONE * (1 if block.get("replicas") is None else int(block["replicas"]))
+        block = mapping(spec.get(role))
+        each = requests(mapping(mapping(block.get("template")).get("spec"))).get("nvidia.com/gpu", 0.0)
+        total += int(each) * (1 if block.get("replicas") is None else int(block["replicas"]))
     return total
 
 

@@ -6,12 +6,14 @@ job, by their own times; claims. What was deleted is not in it, so an invoice ne
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 from paddlecloud.api.names import JOB_LABEL, ROLES
-from paddlecloud.kube.quantity import ONE, parse
+from paddlecloud.api.training_pod import mapping, mappings
+from paddlecloud.kube.quantity import ONE, QuantityError, parse
 from paddlecloud.kube.resource import Object
 from paddlecloud.kube.times import parse_rfc3339
 
@@ -58,8 +60,8 @@ def usage(jobs: Iterable[Object], pods: Iterable[Object], claims: Iterable[Objec
         found.jobs += 1
         found.queue_hours += window.hours(created, started or ended)
         for role in ROLES:
-            part = (job.get("spec") or {}).get(role) or {}
-            pod = (part.get("template") or {}).get("spec") or {}
+            part = mapping(mapping(job.get("spec")).get(role))
+            pod = mapping(mapping(part.get("template")).get("spec"))
             count = part.get("replicas")
             found.add(requests(pod), window.hours(started, ended) * (1 if count is None else int(count)))
     for pod in pods:
@@ -71,12 +73,14 @@ def usage(jobs: Iterable[Object], pods: Iterable[Object], claims: Iterable[Objec
 
 
 def requests(pod: Mapping[str, Any]) -> dict[str, float]:
-    """Of all containers together; a limit where nothing is requested, as Kubernetes has it."""
+    """Of all containers together; a limit where nothing is requested, as Kubernetes has it. Templates of jobs may be
+    nonsense, of which no pod is made."""
     found: dict[str, float] = {}
-    for container in pod.get("containers") or ():
-        resources = container.get("resources") or {}
-        for name, amount in {**(resources.get("limits") or {}), **(resources.get("requests") or {})}.items():
-            found[name] = found.get(name, 0.0) + parse(amount) / ONE
+    for container in mappings(pod.get("containers")):
+        resources = mapping(container.get("resources"))
+        for name, amount in {**mapping(resources.get("limits")), **mapping(resources.get("requests"))}.items():
+            with contextlib.suppress(QuantityError):
+                found[name] = found.get(name, 0.0) + parse(amount) / ONE
     return found
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from paddlecloud.api.names import JOB_LABEL
+from paddlecloud.cli.commands import top
 from paddlecloud.cli.objects.tenant_usage import TenantUsage, Window, usage
 from paddlecloud.kube.times import rfc3339
 
@@ -66,3 +67,21 @@ def test_claims_count_by_what_they_got_or_else_ask_for() -> None:
     asked = {"metadata": {"name": "a"}, "spec": {"resources": {"requests": {"storage": "1Gi"}}}}
     bound = {**asked, "status": {"capacity": {"storage": "2Gi"}}}
     assert usage([], [], [asked, bound], ALWAYS).storage == 3 << 30
+
+
+NONSENSE: list[Any] = [
+    7,
+    {"spec": 7},
+    {"spec": {"containers": 7}},
+    {"spec": {"containers": ["x", 5]}},
+    {"spec": {"containers": [{"resources": "q"}]}},
+    {"spec": {"containers": [{"resources": {"limits": 1, "requests": {"cpu": "1e999999999", "nvidia.com/gpu": []}}}]}},
+]
+
+
+@pytest.mark.parametrize("template", NONSENSE)
+def test_a_template_that_is_nonsense_does_not_keep_others_from_being_counted(template: Any) -> None:
+    spoiled = job(2, 1, None) | {"spec": {"worker": {"replicas": 1, "template": template}}}
+    alone, both = (usage(jobs, [], [], ALWAYS) for jobs in ([job(2, 1, None)], [spoiled, job(2, 1, None)]))
+    assert (both.cpu_hours, both.gpu_hours, both.jobs) == (alone.cpu_hours, alone.gpu_hours, 2)
+    assert top._gpus(spoiled["spec"]) == 0
