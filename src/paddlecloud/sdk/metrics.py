@@ -53,8 +53,19 @@ def read_here(logdirs: Sequence[str]) -> Metrics:
     return Metrics(*records.curves(logdirs))
 
 
-async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank: int | None = None) -> Metrics:
-    """Raises `MetricsError`, and `kube.errors.ApiError` for what the server refuses."""
+async def read(
+    client: AsyncClient,
+    job: Object,
+    logdirs: Sequence[str],
+    *,
+    rank: int | None = None,
+    makes_pod: bool = True,
+    most: int = MOST_OUTPUT,
+) -> Metrics:
+    """Without `makes_pod` only where a pod of the job runs; of more than `most` bytes nothing is read.
+
+    Raises `MetricsError`, and `kube.errors.ApiError` for what the server refuses.
+    """
     try:
         chosen = folders.absolute(job, logdirs) or folders.likely(job)
     except folders.FolderError as error:
@@ -68,10 +79,12 @@ async def read(client: AsyncClient, job: Object, logdirs: Sequence[str], *, rank
         raise MetricsError("the job has no volume that it writes to: name the folder with the records (--logdir)")
     arguments = [*lifetime(job), *chosen]
     if running:
-        return await _read_in(client, running[0], arguments)
+        return await _read_in(client, running[0], arguments, most)
+    if not makes_pod:
+        raise MetricsError("no pod of the job runs")
     reader = await _start_reader(client, job, chosen)
     try:
-        return await _read_in(client, members.member(reader), arguments)
+        return await _read_in(client, members.member(reader), arguments, most)
     finally:
         meta = reader["metadata"]
         await client.api.delete(PODS, meta["name"], namespace=meta["namespace"], grace_period=0)
@@ -96,15 +109,13 @@ def found_in(found: Metrics) -> Metrics:
     return found
 
 
-async def _read_in(client: AsyncClient, member: members.Member, arguments: Sequence[str]) -> Metrics:
+async def _read_in(client: AsyncClient, member: members.Member, arguments: Sequence[str], most: int) -> Metrics:
     program = inspect.getsource(records).encode()
     command = ["sh", "-c", PYTHON, RECEIVE, str(len(program)), *arguments]
     try:
-        done = await client.exec(member, command, input=program, most=MOST_OUTPUT)
+        done = await client.exec(member, command, input=program, most=most)
     except members.TooMuchOutput as error:
-        raise MetricsError(
-            f"pod {member.name} printed more than {MOST_OUTPUT >> 20} MiB: name fewer folders"
-        ) from error
+        raise MetricsError(f"pod {member.name} printed more than {most >> 20} MiB: name fewer folders") from error
     if done.exit_code:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.exit_code}"])[-1]
         raise MetricsError(f"reading in pod {member.name} failed, which takes a shell and Python 3.7 or later: {last}")

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 from paddlecloud.kube.resource import Object
+from paddlecloud.ui.curve_reader import CurveReader
 from paddlecloud.ui.reader import Reader
 from paddlecloud.ui.verdicts import Examiner
 
@@ -18,6 +19,7 @@ class Missing(Exception):
 class Asked(NamedTuple):
     reader: Reader
     examiner: Examiner
+    curves: CurveReader
     params: Mapping[str, str]
     """Of the path: `/jobs/{namespace}/{name}`."""
     query: Mapping[str, str]

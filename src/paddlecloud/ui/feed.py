@@ -32,6 +32,7 @@ from paddlecloud.kube.resource import (
     key_of,
 )
 from paddlecloud.modelhub.origin import claims_of
+from paddlecloud.ui.progress_history import ProgressHistory
 
 SYNC_SECONDS = 5.0
 """How long a page waits for the first list of a kind; after that it is shown with what is there, and says so."""
@@ -183,6 +184,7 @@ class Collection:
         self._informers = informers
         self._rows: dict[Callable[[Object], Any], Rows[Any]] = {}
         self._totals: dict[Measure, Totals] = {}
+        self._history: ProgressHistory | None = None
 
     @property
     def failure(self) -> Exception | None:
@@ -218,6 +220,14 @@ class Collection:
             for informer in self._informers:
                 informer.on_change(made.change)
         return self._totals[measure]
+
+    def history(self) -> ProgressHistory:
+        """Of a kind that reports progress; from the first call on."""
+        if self._history is None:
+            self._history = ProgressHistory()
+            for informer in self._informers:
+                informer.on_change(self._history.change)
+        return self._history
 
 
 class Subscription:
@@ -276,6 +286,11 @@ class Feed:
             self._subscribers.setdefault(new, set()).add(subscription)
         subscription.reads = reads
 
+    def wake(self, dependency: Dependency) -> None:
+        """Pages that depend on something that is of no watch."""
+        for subscription in self._subscribers.get(dependency, ()):
+            subscription.changed.set()
+
     async def close(self) -> None:
         tasks = [*self._tasks, *self._collections.values()]
         for task in tasks:
@@ -313,8 +328,7 @@ class Feed:
         if not self._subscribers:
             return
         for dependency in _touched(kind, old, new):
-            for subscription in self._subscribers.get(dependency, ()):
-                subscription.changed.set()
+            self.wake(dependency)
 
 
 def _has_failed(task: asyncio.Task[Collection]) -> bool:

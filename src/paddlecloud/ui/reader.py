@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from paddlecloud.kube.resource import Key, Object, Resource
+from paddlecloud.kube.resource import PADDLEJOBS, Key, Object, Resource
+from paddlecloud.ui.curves import Series
 from paddlecloud.ui.feed import Collection, Dependency, Feed, Measure, Totals, explain_failure
 from paddlecloud.ui.rights import Rights
 
@@ -60,6 +61,10 @@ class Reader:
         self.reads.add(Dependency(resource.full_name, indexed_by=index, value=value))
         allowed = await self._allowed(resource, (obj["metadata"].get("namespace", "") for obj in found))
         return [obj for obj in found if allowed is None or obj["metadata"].get("namespace") in allowed]
+
+    async def reported(self, job: Object) -> Series:
+        """What a job, which was read, has reported of its progress."""
+        return (await self._collection(PADDLEJOBS)).history().of(job)
 
     async def sees_all(self, resource: Resource) -> bool:
         """Whether the viewer may list a kind in all namespaces."""

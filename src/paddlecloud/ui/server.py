@@ -29,10 +29,12 @@ from paddlecloud.ui import forms, live, logs, templates
 from paddlecloud.ui.action_pages import ActionPages
 from paddlecloud.ui.asked import Asked, DashboardPage
 from paddlecloud.ui.cross_site import hop, is_of_another_site, local
+from paddlecloud.ui.curve_reader import CurveReader
 from paddlecloud.ui.feed import Feed
 from paddlecloud.ui.frame import LANGUAGE, THEME, THEMES, Frame, language_of, theme_of
 from paddlecloud.ui.job_rows import row_of
 from paddlecloud.ui.pages import PAGES
+from paddlecloud.ui.pages.compare import wanted
 from paddlecloud.ui.reader import Reader
 from paddlecloud.ui.responses import HEADERS, Refused, is_expected, problem, rendered, see_other
 from paddlecloud.ui.sessions import CODE_SECONDS, Identity, Sessions, ViewerSession
@@ -63,6 +65,7 @@ class DashboardServer:
         self._clock = clock or SystemClock()
         self.sessions = Sessions(self._clock)
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
+        self._curves: WeakKeyDictionary[ViewerSession, CurveReader] = WeakKeyDictionary()
         self._bodies = forms.Bodies()
         self._actions = ActionPages(self)
         self._pages, self._live_pages = CallerLimits(PAGES_AT_ONCE), CallerLimits(PAGES_AT_ONCE)
@@ -81,6 +84,7 @@ class DashboardServer:
             web.post("/-/sign-in", self._sign_in),
             web.post("/-/sign-out", self._sign_out),
             web.post("/-/preferences", self._preferences),
+            web.post("/-/curves", self._read_curves),
             web.get("/-/live", self._live),
             web.get("/-/logs", self._logs),
             web.get("/{section}/{namespace}/{name}/do/{action}", self._actions.ask),
@@ -112,6 +116,7 @@ class DashboardServer:
                 continue  # the page that reads it says why
             if resource is PADDLEJOBS:
                 found.rows(row_of)
+                found.history()
 
     # Every request
 
@@ -199,7 +204,23 @@ class DashboardServer:
         if examiner is None:
             examiner = self._examiners[session] = Examiner(session.identity, self._clock)
         reader = Reader(self.feed, session.rights)
-        return Asked(reader, examiner, params, query, language, self._clock.now(), quick)
+        return Asked(reader, examiner, self._curves_of(session), params, query, language, self._clock.now(), quick)
+
+    def _curves_of(self, session: ViewerSession) -> CurveReader:
+        found = self._curves.get(session)
+        if found is None:
+            found = self._curves[session] = CurveReader(session.identity, self.feed, self._clock)
+        return found
+
+    async def _read_curves(self, request: web.Request) -> web.StreamResponse:
+        """Of jobs that have ended, which takes a pod for each."""
+        session, form = await self.form(request)
+        reader = Reader(self.feed, session.rights)
+        for namespace, name in wanted({"objects": form.get("objects", "")}):
+            job = await reader.get(PADDLEJOBS, namespace, name)
+            if job is not None:
+                self._curves_of(session).read(job)
+        return see_other(local(form.get("back", "/")))
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         """The parts of the page at `path` that change."""
@@ -208,6 +229,7 @@ class DashboardServer:
         page, params = page_of(path)
         query = dict(parse_qsl(after))
         language, frame = language_of(request), self.frame(request, session, page.home)
+        frame = frame._replace(address=local(request.query.get("path", "")))
 
         async def draw() -> live.Drawn:
             if self._found(request) is not session:

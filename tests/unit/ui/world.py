@@ -13,6 +13,7 @@ from paddlecloud.kube.config import Config
 from paddlecloud.kube.resource import Object, resource_of
 from paddlecloud.ui import templates
 from paddlecloud.ui.asked import Asked, DashboardPage
+from paddlecloud.ui.curve_reader import CurveReader
 from paddlecloud.ui.feed import Feed
 from paddlecloud.ui.frame import Frame
 from paddlecloud.ui.pages import PAGES
@@ -31,11 +32,12 @@ class Viewer:
         identity = Identity(name, Config("https://127.0.0.1:1"), client)
         self.session = ViewerSession(identity, Rights(client, self.clock), 0.0)
         self._feed = feed
+        self._curves = CurveReader(identity, feed, self.clock)
 
     def asked(self, params: Mapping[str, str], query: Mapping[str, str], language: str = "en") -> Asked:
         examiner = Examiner(self.session.identity, self.clock)
         reader = Reader(self._feed, self.session.rights)
-        return Asked(reader, examiner, params, query, language, NOW, True)
+        return Asked(reader, examiner, self._curves, params, query, language, NOW, True)
 
     async def html(self, path: str, query: Mapping[str, str] | None = None, language: str = "en") -> str:
         page, params = match(path)

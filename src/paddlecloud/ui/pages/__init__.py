@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from paddlecloud.ui.asked import DashboardPage
 from paddlecloud.ui.pages import (
+    compare,
     job,
+    job_curves,
     job_logs,
     job_yaml,
     jobs,
@@ -31,6 +33,7 @@ PAGES: tuple[DashboardPage, ...] = (
     jobs.PAGE,
     job.PAGE,
     job_logs.PAGE,
+    job_curves.PAGE,
     job_yaml.PAGE,
     pipelines.PAGE,
     pipeline_run.PAGE,
@@ -47,4 +50,5 @@ PAGES: tuple[DashboardPage, ...] = (
     queues.PAGE,
     nodes.PAGE,
     node.PAGE,
+    compare.PAGE,
 )

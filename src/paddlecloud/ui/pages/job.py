@@ -11,14 +11,19 @@ from paddlecloud.cli.render import events as event_rows
 from paddlecloud.kube.pods import phase_of
 from paddlecloud.kube.resource import PADDLEJOBS, PODS, Object, is_owned_by
 from paddlecloud.sdk.members import Member, in_order, member
-from paddlecloud.ui import action_table, actions, verdicts
+from paddlecloud.ui import action_table, actions, job_curves, verdicts
 from paddlecloud.ui.asked import Asked, DashboardPage, found
+from paddlecloud.ui.curves import Plot, plots
 from paddlecloud.ui.feed import JOB
 from paddlecloud.ui.job_rows import JobRow, row_of
 from paddlecloud.ui.subject import ASKED_PODS, MOST_EVENTS, events_of
 from paddlecloud.ui.timeline import Stretch, timeline
 
 MOST_RANKS = 200
+MOST_PLOTS = 4
+"""The other ones are on the page of its curves."""
+STACKS, MOST_STACKS = "StackDump", 8
+"""Reason of events."""
 
 
 class Rank(NamedTuple):
@@ -36,6 +41,9 @@ class JobView(NamedTuple):
     complete: bool
     """Whether the explanation is all that `pdc explain` says; else the rest follows."""
     timeline: list[Stretch]
+    plots: list[Plot]
+    stacks: list[str]
+    """What ranks of a job that hung were doing."""
     ranks: list[Rank]
     more_ranks: int
     events: list[list[object]]
@@ -73,6 +81,8 @@ async def load(asked: Asked) -> JobView:
         explanation=explanation,
         complete=not asked.quick,
         timeline=timeline(job, pods, happened, asked.now),
+        plots=plots((await job_curves.of(asked, job, follows=False)).sources(name))[:MOST_PLOTS],
+        stacks=[str(one.get("message") or "") for one in happened if one.get("reason") == STACKS][-MOST_STACKS:],
         ranks=[_rank(one, asked) for one in members[:MOST_RANKS]],
         more_ranks=max(0, len(members) - MOST_RANKS),
         events=event_rows.rows(happened[-MOST_EVENTS:], asked.now, planned_ends_of(pods))[::-1],

@@ -9,6 +9,7 @@ from __future__ import annotations
 from paddlecloud.cli.phrases import LANGUAGES as LANGUAGES
 from paddlecloud.ui.words import (
     common,
+    curves,
     job,
     jobs,
     models,
@@ -28,6 +29,7 @@ TABLES: tuple[Table, ...] = (
     overview.WORDS,
     jobs.WORDS,
     job.WORDS,
+    curves.WORDS,
     pipelines.WORDS,
     services.WORDS,
     models.WORDS,

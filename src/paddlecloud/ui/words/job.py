@@ -9,6 +9,8 @@ WORDS: dict[str, tuple[str, str]] = {
     "job.next": ("Next", "下一步"),
     "job.summary": ("Summary", "概要"),
     "job.logs": ("Logs", "日志"),
+    "job.curves": ("Curves", "曲线"),
+    "job.stacks": ("What hung ranks were doing", "挂起的 rank 的调用栈"),
     "job.yaml": ("YAML", "YAML"),
     "job.timeline": ("Timeline", "时间线"),
     "job.queued": ("queued", "排队"),

@@ -18,6 +18,7 @@ from unit.ui.world import Viewer, stored
 
 NAMES = {"namespace": "default", "name": "words"}
 """Of the job, and of the node."""
+QUERIES = {"compare": {"objects": f"default/words,default/{ATTACK}", "of": ATTACK, "pick1": ATTACK}}
 NAMED = {"modelversion": {"name": "words.1"}}
 FAILURE = {
     "time": "2026-09-21T14:01:00Z", "pod": "words-worker-0", "node": "n", "failureClass": "UserError", "exitCode": 3,
@@ -61,7 +62,7 @@ _COUNTS = {"ready": False, "restartCount": 1, "image": "i", "imageID": ""}
 async def test_what_users_write_arrives_as_text(language: str, viewer: Viewer, poisoned: None) -> None:
     for page in PAGES:
         path = page.path.format(**{**NAMES, **NAMED.get(page.name, {})})
-        html = await viewer.html(path, language=language)
+        html = await viewer.html(path, QUERIES.get(page.name), language)
         found = hostile.check(html)
         for part in (await viewer.parts(path, language)).values():
             hostile.check(part)
