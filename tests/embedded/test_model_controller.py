@@ -13,7 +13,7 @@ from harness import Kubectl, Target, until
 from paddlecloud.cli.failures import CONFLICT, INVALID, NOT_FOUND, OK, USAGE
 from paddlecloud.cli.main import main
 from paddlecloud.modelhub import catalogue
-from paddlecloud.modelhub.places import FOLDER
+from paddlecloud.modelhub.names import STORE_FOLDER
 from paddlecloud.storage.stores import Store, open_store
 
 Run = Callable[..., tuple[int, str, str]]
@@ -34,7 +34,7 @@ def run(main_context: None, namespace: str, tmp_path: Path, capsys: pytest.Captu
 
 @pytest.fixture
 def store(server: Target) -> Store:
-    return open_store(f"file://{server.kubeconfig.parent / FOLDER}")
+    return open_store(f"file://{server.kubeconfig.parent / STORE_FOLDER}")
 
 
 def pushed(run: Run, name: str, *, flags: str = "") -> None:

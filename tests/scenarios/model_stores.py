@@ -16,8 +16,7 @@ from typing import NamedTuple
 
 from harness import Target, need
 from paddlecloud.kube.config import load
-from paddlecloud.modelhub.names import PORT, SERVICE
-from paddlecloud.modelhub.places import FOLDER, VARIABLE
+from paddlecloud.modelhub.names import PORT, SERVICE, STORE_FOLDER, STORE_VARIABLE
 from paddlecloud.platform import endpoint
 from paddlecloud.sdk import embedded_server
 from paddlecloud.storage.stores import Store, open_store
@@ -65,7 +64,7 @@ def model_store(server: Target, kubectl: str, folder: Path, *, file: str = "", *
         assert data is not None
         found = endpoint.find(data)
         assert found is not None
-        yield ModelStore(open_store(f"file://{data / FOLDER}"), dict(server.env), found.hub_url, "kube-system")
+        yield ModelStore(open_store(f"file://{data / STORE_FOLDER}"), dict(server.env), found.hub_url, "kube-system")
         return
     from cluster.harness.layout import HOST_ADDRESS
     from cluster.operators import NAMESPACE, upgraded
@@ -93,6 +92,6 @@ def model_store(server: Target, kubectl: str, folder: Path, *, file: str = "", *
     with upgraded(server, file=file, **chosen, models__storePorts=f"{{{bucket.port}}}"):
         at = run("get", "service", SERVICE, "-o", "jsonpath={.spec.clusterIP}")
         store = open_store(address, environment={**os.environ, **keys})
-        yield ModelStore(store, {**server.env, **keys, VARIABLE: address}, f"http://{at}:{PORT}", NAMESPACE)
+        yield ModelStore(store, {**server.env, **keys, STORE_VARIABLE: address}, f"http://{at}:{PORT}", NAMESPACE)
     run("delete", "secret", SECRET)
     bucket.stop()

@@ -52,7 +52,7 @@ from paddlecloud.kube.metered import MeteredTransport
 from paddlecloud.kube.metrics import Registry
 from paddlecloud.kube.resource import PODS
 from paddlecloud.kube.watchdog import LoopWatchdog
-from paddlecloud.modelhub.places import VARIABLE as MODEL_STORE
+from paddlecloud.modelhub.names import STORE_VARIABLE as MODEL_STORE
 from paddlecloud.storage.stores import open_store
 
 log = logging.getLogger(__name__)

@@ -52,7 +52,7 @@ from paddlecloud.local.workflow.controller import Workflows
 from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
-from paddlecloud.modelhub.places import FOLDER
+from paddlecloud.modelhub.names import STORE_FOLDER
 from paddlecloud.platform import chart, fingerprint, modelhub
 from paddlecloud.platform.dashboard import DashboardProcess
 from paddlecloud.platform.modelhub import model_hub
@@ -236,7 +236,7 @@ class EmbeddedPlatform:
 
 def _model_store(data: Path) -> ModelStore:
     """The folder that `pdc model` and the SDK push to."""
-    return ModelStore(open_store(f"file://{data.resolve() / FOLDER}"))
+    return ModelStore(open_store(f"file://{data.resolve() / STORE_FOLDER}"))
 
 
 def node_configs(count: int) -> list[NodeConfig]:

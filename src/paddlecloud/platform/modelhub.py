@@ -13,7 +13,7 @@ from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.auth.authentication import service_account
 from paddlecloud.local.control_plane import ControlPlane
 from paddlecloud.modelhub import names, read_grant
-from paddlecloud.modelhub.places import FOLDER
+from paddlecloud.modelhub.names import STORE_FOLDER
 from paddlecloud.modelhub.server.server import HubServer
 from paddlecloud.platform import chart, endpoint
 from paddlecloud.platform.published import PublishedServer, PublishedService, account_objects
@@ -39,6 +39,6 @@ def model_hub(control_plane: ControlPlane) -> PublishedServer:
             known.append(await shared_key.ensure_key(client, read_grant.KEY_NAME, chart.NAMESPACE))
         return known[0]
 
-    store = open_store(f"file://{control_plane.data.resolve() / FOLDER}", environment={})
+    store = open_store(f"file://{control_plane.data.resolve() / STORE_FOLDER}", environment={})
     server = HubServer(store, Config(control_plane.url, ca=control_plane.certs.ca_cert.read_bytes()), key)
     return PublishedServer(server, client, SERVICE, data=control_plane.data, kept=endpoint.HUB_PORT)

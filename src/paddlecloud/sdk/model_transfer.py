@@ -21,8 +21,6 @@ from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Damaged, HubError, Refused
 from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.modelhub.places import FOLDER as FOLDER
-from paddlecloud.modelhub.places import VARIABLE as VARIABLE
 from paddlecloud.modelhub.pull import Pulled, pull_by
 from paddlecloud.modelhub.pull import pull as fetch
 from paddlecloud.modelhub.push import Progress, Pushed, push_next, read_local
@@ -157,7 +155,7 @@ def check_store(place: Place, version: Object) -> None:
     address = str(version["spec"].get("store") or "")
     if address != place.address:
         shown = f"{version['spec']['model']}:{version['spec']['version']}"
-        there = f"name it with --store, {VARIABLE} or store=" if address else "name no other store"
+        there = f"name it with --store, {names.STORE_VARIABLE} or store=" if address else "name no other store"
         raise OtherStore(
             f"{shown} is in {address or 'the store of the platform'}, not in "
             f"{place.address or 'that of the platform'}; {there}"

@@ -208,7 +208,7 @@ class AsyncModels:
         return AsyncHandle(self._client, MODELVERSIONS, obj)
 
     async def _place(self, namespace: str | None, store: str) -> model_transfer.Place:
-        address = (store or os.environ.get(model_transfer.VARIABLE) or "").rstrip("/")
+        address = (store or os.environ.get(names.STORE_VARIABLE) or "").rstrip("/")
         where = namespace or self._client.namespace
         if not address and (hub := await asyncio.to_thread(model_transfer.find_hub, self._client.config)):
             return model_transfer.Place(self._client.api, where, None, "", _in_a_thread, hub)
@@ -216,7 +216,7 @@ class AsyncModels:
         return model_transfer.Place(self._client.api, where, opened, address, _in_a_thread)
 
     async def _own_store(self) -> str:
-        say = BadUri(f"say where the files of models are: {names.VARIABLE}, store=, or {model_transfer.VARIABLE}")
+        say = BadUri(f"say where the files of models are: {names.VARIABLE}, store=, or {names.STORE_VARIABLE}")
         try:
             from paddlecloud.platform import endpoint
         except ModuleNotFoundError:  # in a pod, which has no platform to look for
@@ -224,7 +224,7 @@ class AsyncModels:
         data = endpoint.find_at_port(embedded_server.local_port(self._client.config.server))
         if data is None or not await self._client.is_embedded():
             raise say
-        return f"file://{data / model_transfer.FOLDER}"
+        return f"file://{data / names.STORE_FOLDER}"
 
 
 async def _in_a_thread(work: Callable[[], Any]) -> Any:

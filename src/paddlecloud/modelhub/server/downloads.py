@@ -23,8 +23,8 @@ from paddlecloud.modelhub.errors import Damaged, HubError, UnknownVersion
 from paddlecloud.modelhub.manifest import File, Manifest
 from paddlecloud.modelhub.pull import read_stored
 from paddlecloud.modelhub.server import tarball
-from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
+from paddlecloud.modelhub.server.slots import HeldSlot
 from paddlecloud.modelhub.server.threads import PIECE_SECONDS, Threads
 from paddlecloud.storage.errors import Missing, StorageError
 from paddlecloud.storage.stores import Store
@@ -82,9 +82,7 @@ class Downloads:
         headers = {"ETag": f'"{found.digest.removeprefix("sha256:")}"'}
         return web.Response(body=body, content_type="application/json", headers=headers)
 
-    async def file(
-        self, request: web.Request, place: HeldPlace, version: ServedVersion, path: str
-    ) -> web.StreamResponse:
+    async def file(self, request: web.Request, slot: HeldSlot, version: ServedVersion, path: str) -> web.StreamResponse:
         file = version.files.get(path)
         if file is None:
             shown = f"{version.manifest.model}:{version.manifest.version}"
@@ -97,14 +95,14 @@ class Downloads:
             headers["Content-Range"] = f"bytes {start}-{end - 1}/{file.size}"
         status = 206 if "Content-Range" in headers else 200
         source = _cut(read_stored(self._store, file, start), end - start) if end > start else iter(())
-        return await self._send(request, place, status, headers, end - start, source)
+        return await self._send(request, slot, status, headers, end - start, source)
 
-    async def archive(self, request: web.Request, place: HeldPlace, found: Manifest) -> web.StreamResponse:
+    async def archive(self, request: web.Request, slot: HeldSlot, found: Manifest) -> web.StreamResponse:
         """No ranges: its end has a checksum of everything before it."""
         source = self._noted(found, tarball.pieces(found, partial(read_stored, self._store)))
         headers = {"Content-Type": "application/gzip", "Accept-Ranges": "none"}
         length = await self._threads.read(lambda: tarball.size(found))
-        return await self._send(request, place, 200, headers, length, source)
+        return await self._send(request, slot, 200, headers, length, source)
 
     async def archive_manifest(self, found: Manifest) -> web.Response:
         """What the original's layout has beside the archive; its digest is known once the archive was read."""
@@ -137,7 +135,7 @@ class Downloads:
     async def _send(
         self,
         request: web.Request,
-        place: HeldPlace,
+        slot: HeldSlot,
         status: int,
         headers: dict[str, str],
         length: int,
@@ -155,9 +153,9 @@ class Downloads:
             raise Damaged("the store has lost this file: push the same files again, which restores it") from error
         await response.prepare(request)
         try:
-            sent = await _written(response, place, first)
+            sent = await _written(response, slot, first)
             async for piece in pieces:
-                sent += await _written(response, place, piece)
+                sent += await _written(response, slot, piece)
             if sent != length:
                 raise Damaged(f"the store has {sent} bytes instead of {length}")
         except (HubError, StorageError, asyncio.TimeoutError) as error:
@@ -168,10 +166,10 @@ class Downloads:
         return response
 
 
-async def _written(response: web.StreamResponse, place: HeldPlace, piece: Any) -> int:
-    with place.of_client():
+async def _written(response: web.StreamResponse, slot: HeldSlot, piece: Any) -> int:
+    with slot.of_client():
         await asyncio.wait_for(response.write(piece), PIECE_SECONDS)
-    place.moved(len(piece))
+    slot.moved(len(piece))
     return len(piece)
 
 

@@ -30,8 +30,8 @@ from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import UnknownVersion
 from paddlecloud.modelhub.server.authorisation import Authoriser, GrantKey, HubCaller
 from paddlecloud.modelhub.server.downloads import Downloads, ServedVersion, resolve
-from paddlecloud.modelhub.server.places import HeldPlace, Places
 from paddlecloud.modelhub.server.replies import Answered, HubRefusal, refusal
+from paddlecloud.modelhub.server.slots import HeldSlot, Slots
 from paddlecloud.modelhub.server.threads import WRITERS, Threads
 from paddlecloud.modelhub.server.uploads import Uploads
 from paddlecloud.storage.errors import StorageError
@@ -66,7 +66,7 @@ class Asked(NamedTuple):
         return catalogue.version_key(self.namespace, self.model, self.version)
 
 
-Answer = Callable[[web.Request, Asked, HeldPlace], Awaitable[web.StreamResponse]]
+Answer = Callable[[web.Request, Asked, HeldSlot], Awaitable[web.StreamResponse]]
 
 
 class HubServer:
@@ -80,7 +80,7 @@ class HubServer:
         self._threads = Threads()
         self._downloads = Downloads(store, self._threads, clock)
         self._uploads = Uploads(store, self._threads, clock)
-        self._reading, self._writing = Places(READS, clock), Places(WRITERS, clock)
+        self._reading, self._writing = Slots(READS, clock), Slots(WRITERS, clock)
         self._readers, self._writers = CallerLimits(READS_PER_TENANT), CallerLimits(WRITES_PER_TENANT)
         self._bodies = BodyMemory()
         self._unread = Unread(MOST_UNREAD, UNREAD_SECONDS)
@@ -132,7 +132,7 @@ class HubServer:
     async def _handle(self, route: str, verb: str, answer: Answer, request: web.Request) -> web.StreamResponse:
         began = self._clock.monotonic()
         reads = request.method in ("GET", "HEAD")
-        limits, places = (self._readers, self._reading) if reads else (self._writers, self._writing)
+        limits, slots = (self._readers, self._reading) if reads else (self._writers, self._writing)
         response: web.StreamResponse
         try:
             async with AsyncExitStack() as held:
@@ -140,8 +140,8 @@ class HubServer:
                 await held.enter_async_context(limits.slot(caller.token or str(caller.grant)))
                 asked = await self._asked(request, caller, verb)
                 await held.enter_async_context(limits.slot(caller.tenant))
-                place = await held.enter_async_context(places.place(caller.tenant, partial(_cut_off, request)))
-                response = await answer(request, asked, place)
+                slot = await held.enter_async_context(slots.slot(caller.tenant, partial(_cut_off, request)))
+                response = await answer(request, asked, slot)
         except Exception as error:
             response = _refused(request, error)
         self._requests.inc(route, str(response.status))
@@ -170,37 +170,37 @@ class HubServer:
             raise Answered(403, "Forbidden", OTHER_FILES)
         return found
 
-    async def _list(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _list(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         find = partial(catalogue.versions, self._store, asked.namespace, asked.model)
         names = await self._threads.read(lambda: sorted(which.version for which in find()))
         return web.json_response({"versions": names})
 
-    async def _manifest(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _manifest(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         return await self._downloads.manifest((await self._found(asked)).manifest)
 
-    async def _file(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
-        return await self._downloads.file(request, place, await self._found(asked), request.match_info["path"])
+    async def _file(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
+        return await self._downloads.file(request, slot, await self._found(asked), request.match_info["path"])
 
-    async def _archive(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _archive(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         if request.match_info["archive"] != f"{asked.model}.tar.gz":
             raise UnknownVersion(f"there is {asked.model}.tar.gz and manifest.json, nothing else")
-        return await self._downloads.archive(request, place, (await self._found(asked)).manifest)
+        return await self._downloads.archive(request, slot, (await self._found(asked)).manifest)
 
-    async def _archive_manifest(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _archive_manifest(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         return await self._downloads.archive_manifest((await self._found(asked)).manifest)
 
-    async def _head_blob(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _head_blob(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         return await self._uploads.head(asked.namespace, request.match_info["sha256"])
 
-    async def _put_blob(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
-        return await self._uploads.put(request, place, asked.namespace, request.match_info["sha256"])
+    async def _put_blob(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
+        return await self._uploads.put(request, slot, asked.namespace, request.match_info["sha256"])
 
-    async def _create(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _create(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         client = self._authoriser.client(asked.caller)
         with self._bodies.reservation(asked.caller.tenant) as reserved:
-            return await self._uploads.create(request, place, reserved, client, asked.namespace, asked.model)
+            return await self._uploads.create(request, slot, reserved, client, asked.namespace, asked.model)
 
-    async def _delete(self, request: web.Request, asked: Asked, place: HeldPlace) -> web.StreamResponse:
+    async def _delete(self, request: web.Request, asked: Asked, slot: HeldSlot) -> web.StreamResponse:
         """The manifest; its ModelVersion is deleted first, by the client."""
         if not await self._threads.write(partial(catalogue.remove, self._store, asked.key)):
             raise UnknownVersion(f"the store has no version {asked.key}")

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from aiohttp import ClientError, StreamReader
 from aiohttp.web_protocol import RequestPayloadError
 
-from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
+from paddlecloud.modelhub.server.slots import HeldSlot
 
 R = TypeVar("R")
 PIECE = 1 << 20
@@ -46,30 +46,30 @@ class Threads:
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def body_pieces(content: StreamReader, place: HeldPlace) -> Iterator[bytes]:
+def body_pieces(content: StreamReader, slot: HeldSlot) -> Iterator[bytes]:
     """The body of a request, for a writing thread. Called in the event loop, iterated in the thread."""
     loop = asyncio.get_running_loop()
 
     def pieces() -> Iterator[bytes]:
-        while piece := asyncio.run_coroutine_threadsafe(_next_piece(content, place), loop).result(2 * PIECE_SECONDS):
+        while piece := asyncio.run_coroutine_threadsafe(_next_piece(content, slot), loop).result(2 * PIECE_SECONDS):
             yield piece
 
     return pieces()
 
 
-async def _next_piece(content: StreamReader, place: HeldPlace) -> bytes:
+async def _next_piece(content: StreamReader, slot: HeldSlot) -> bytes:
     try:
-        with place.of_client():
-            return await asyncio.wait_for(_read_piece(content, place), PIECE_SECONDS)
+        with slot.of_client():
+            return await asyncio.wait_for(_read_piece(content, slot), PIECE_SECONDS)
     except asyncio.TimeoutError as error:
         raise Answered(408, "Timeout", f"the body did not come: less than a piece in {PIECE_SECONDS:g} s") from error
     except (OSError, ClientError, RequestPayloadError) as error:  # nobody reads the answer
         raise Answered(400, "Invalid", "the connection ended before the body did") from error
 
 
-async def _read_piece(content: StreamReader, place: HeldPlace) -> bytes:
+async def _read_piece(content: StreamReader, slot: HeldSlot) -> bytes:
     found = bytearray()
     while len(found) < PIECE and (chunk := await content.readany()):
         found += chunk
-        place.moved(len(chunk))
+        slot.moved(len(chunk))
     return bytes(found)

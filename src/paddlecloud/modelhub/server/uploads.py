@@ -25,8 +25,8 @@ from paddlecloud.modelhub.facts import check_facts
 from paddlecloud.modelhub.manifest import Facts, File
 from paddlecloud.modelhub.push import Pushed, push, push_next
 from paddlecloud.modelhub.received import LARGEST_FILE, LARGEST_PART, SMALLEST_PART, MissingFiles, Received, Upload
-from paddlecloud.modelhub.server.places import HeldPlace
 from paddlecloud.modelhub.server.replies import Answered
+from paddlecloud.modelhub.server.slots import HeldSlot
 from paddlecloud.modelhub.server.threads import Threads, body_pieces
 from paddlecloud.storage.stores import Store, check_conditions
 
@@ -68,12 +68,12 @@ class Uploads:
         offset = size if size is not None else await self._threads.read(upload.offset)
         return web.Response(status=200 if size is not None else 404, headers={"Upload-Offset": str(offset)})
 
-    async def put(self, request: web.Request, place: HeldPlace, namespace: str, sha256: str) -> web.Response:
+    async def put(self, request: web.Request, slot: HeldSlot, namespace: str, sha256: str) -> web.Response:
         upload = self._upload(namespace, sha256)
         start, size, total = _range(request)
         if await self._threads.read(partial(upload.finished, total)) is not None:
             return web.Response(status=200, headers={"Upload-Offset": str(total)})
-        pieces = body_pieces(request.content, place)
+        pieces = body_pieces(request.content, slot)
         await self._threads.write(partial(check_conditions, self._store, layout.FORMAT_KEY, layout.FORMAT_CONTENT))
         if size == total and start == 0:
             await self._threads.write(partial(upload.whole, size, pieces))
@@ -84,14 +84,14 @@ class Uploads:
     async def create(
         self,
         request: web.Request,
-        place: HeldPlace,
+        slot: HeldSlot,
         reserved: BodyReservation,
         client: Client,
         namespace: str,
         model: str,
     ) -> web.Response:
-        with place.of_client():
-            body = await _body_in_time(request, place, reserved)
+        with slot.of_client():
+            body = await _body_in_time(request, slot, reserved)
         by, at = await _user(client), rfc3339(self._clock.now())
         asked, facts, content = await self._threads.read(partial(judged, body, namespace, by, at))
         if asked.version:
@@ -143,18 +143,18 @@ def _range(request: web.Request) -> tuple[int, int, int]:
     return start, length, total
 
 
-async def _body_in_time(request: web.Request, place: HeldPlace, reserved: BodyReservation) -> bytes:
+async def _body_in_time(request: web.Request, slot: HeldSlot, reserved: BodyReservation) -> bytes:
     try:
-        return await asyncio.wait_for(_body(request, place, reserved), BODY_SECONDS)
+        return await asyncio.wait_for(_body(request, slot, reserved), BODY_SECONDS)
     except asyncio.TimeoutError as error:
         raise Answered(408, "Timeout", f"the body did not come within {BODY_SECONDS:g} s") from error
 
 
-async def _body(request: web.Request, place: HeldPlace, reserved: BodyReservation) -> bytes:
+async def _body(request: web.Request, slot: HeldSlot, reserved: BodyReservation) -> bytes:
     found = bytearray()
     while chunk := await request.content.readany():
         reserved.grow(len(chunk))
-        place.moved(len(chunk))
+        slot.moved(len(chunk))
         found += chunk
         if len(found) > MAX_BODY:
             raise Answered(413, "Invalid", f"the list of files has more than {MAX_BODY >> 20} MiB")

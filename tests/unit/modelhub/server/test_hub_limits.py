@@ -15,8 +15,8 @@ from paddlecloud.modelhub import catalogue, manifest
 from paddlecloud.modelhub.catalogue import VersionKey
 from paddlecloud.modelhub.errors import Refused
 from paddlecloud.modelhub.manifest import check_paths
-from paddlecloud.modelhub.server import places, server
-from paddlecloud.modelhub.server.places import Places
+from paddlecloud.modelhub.server import server, slots
+from paddlecloud.modelhub.server.slots import Slots
 from unit.budgets.test_requests import LONGEST, longest_callback
 from unit.modelhub.server.hub import VERSIONS, Hub, described
 
@@ -46,7 +46,7 @@ def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """As many as one tenant may have."""
     monkeypatch.setattr(server, "WRITERS", server.WRITES_PER_TENANT)
     monkeypatch.setattr(server, "READS", server.READS_PER_TENANT)
-    monkeypatch.setattr(places, "PATIENCE", 0.0)
+    monkeypatch.setattr(slots, "PATIENCE", 0.0)
 
 
 async def begun(hub: Hub, method: str, path: str, headers: str) -> asyncio.StreamWriter:
@@ -83,19 +83,19 @@ async def test_clients_that_read_slowly_give_up_their_places_for_others(few_plac
 
 
 async def test_nobody_loses_a_place_to_a_tenant_with_as_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "PATIENCE", 0.0)
-    monkeypatch.setattr(places, "AGAIN", 0.01)
+    monkeypatch.setattr(slots, "PATIENCE", 0.0)
+    monkeypatch.setattr(slots, "AGAIN", 0.01)
     cut: list[str] = []
-    held = Places(2, SystemClock())
-    async with held.place("a", lambda: cut.append("a")) as first, held.place("b", lambda: cut.append("b")) as second:
+    held = Slots(2, SystemClock())
+    async with held.slot("a", lambda: cut.append("a")) as first, held.slot("b", lambda: cut.append("b")) as second:
         with first.of_client(), second.of_client():
             for tenant in ("a", "b"):
                 with pytest.raises(asyncio.TimeoutError):
-                    await asyncio.wait_for(held.place(tenant, lambda: None).__aenter__(), 0.1)
+                    await asyncio.wait_for(held.slot(tenant, lambda: None).__aenter__(), 0.1)
             assert not cut
             with pytest.raises(asyncio.TimeoutError):
-                await asyncio.wait_for(held.place("c", lambda: None).__aenter__(), 0.1)
-            assert len(cut) == 1, "one place for one that waits"
+                await asyncio.wait_for(held.slot("c", lambda: None).__aenter__(), 0.1)
+            assert len(cut) == 1, "one slot for one that waits"
 
 
 @in_a_folder

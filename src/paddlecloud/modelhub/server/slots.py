@@ -1,9 +1,9 @@
-"""Requests that are carried out at the same time: so many places, of which slow clients give up theirs for others.
+"""Requests that are carried out at the same time: so many slots, of which slow clients give up theirs for others.
 
-A client that sends its file, or reads one, byte by byte holds its place as long as it likes. Limits of each tenant do
-not help where one person has several namespaces. So when somebody waits and all places are taken, one is cut off that
-waits for its client and is slow or has been there for long: of the tenant with the most places the slowest. Uploads and
-downloads continue where they stopped. Who waits is let in by the number of places that its tenant has.
+A client that sends its file, or reads one, byte by byte holds its slot as long as it likes. Limits of each tenant do
+not help where one person has several namespaces. So when somebody waits and all slots are taken, one is cut off that
+waits for its client and is slow or has been there for long: of the tenant with the most slots the slowest. Uploads and
+downloads continue where they stopped. Who waits is let in by the number of slots that its tenant has.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from paddlecloud.kube.clock import Clock
 SLOW = 1 << 20
 """Bytes a second."""
 PATIENCE, LONG = 5.0, 60.0
-"""Seconds that a place is held at least, and those after which one that is not slow may be given up, too."""
+"""Seconds that a slot is held at least, and those after which one that is not slow may be given up, too."""
 AGAIN = 1.0
 """Seconds after which those that wait look for slow ones once more."""
 
 
-class HeldPlace:
+class HeldSlot:
     def __init__(self, tenant: str, cut: Callable[[], object], clock: Clock) -> None:
         self.tenant, self._cut, self._clock = tenant, cut, clock
         self._began = 0.0
@@ -60,43 +60,43 @@ class HeldPlace:
         self._cut()
 
 
-class Places:
+class Slots:
     def __init__(self, most: int, clock: Clock) -> None:
         self._most, self._clock = most, clock
-        self._held: set[HeldPlace] = set()
-        self._waiting: dict[HeldPlace, asyncio.Future[None]] = {}  # in the order in which they came
+        self._held: set[HeldSlot] = set()
+        self._waiting: dict[HeldSlot, asyncio.Future[None]] = {}  # in the order in which they came
 
     @asynccontextmanager
-    async def place(self, tenant: str, cut: Callable[[], object]) -> AsyncIterator[HeldPlace]:
+    async def slot(self, tenant: str, cut: Callable[[], object]) -> AsyncIterator[HeldSlot]:
         """`cut` ends the connection to the client."""
-        place = HeldPlace(tenant, cut, self._clock)
+        slot = HeldSlot(tenant, cut, self._clock)
         if len(self._held) < self._most:
-            self._give(place)
+            self._give(slot)
         else:
-            await self._turn(place)
+            await self._turn(slot)
         try:
-            yield place
+            yield slot
         finally:
-            self._leave(place)
+            self._leave(slot)
 
-    async def _turn(self, place: HeldPlace) -> None:
-        turn = self._waiting[place] = asyncio.get_running_loop().create_future()
+    async def _turn(self, slot: HeldSlot) -> None:
+        turn = self._waiting[slot] = asyncio.get_running_loop().create_future()
         try:
             while not turn.done():
                 self._make_room()
                 await asyncio.wait({turn}, timeout=AGAIN)
         except BaseException:
-            if self._waiting.pop(place, None) is None:
-                self._leave(place)
+            if self._waiting.pop(slot, None) is None:
+                self._leave(slot)
             raise
 
-    def _give(self, place: HeldPlace) -> None:
-        place.begin()
-        self._held.add(place)
+    def _give(self, slot: HeldSlot) -> None:
+        slot.begin()
+        self._held.add(slot)
 
-    def _leave(self, place: HeldPlace) -> None:
+    def _leave(self, slot: HeldSlot) -> None:
         """It goes to somebody who waits, so nobody who comes in between takes it."""
-        self._held.discard(place)
+        self._held.discard(slot)
         if self._waiting:
             held = self._by_tenant()
             first = min(self._waiting, key=lambda each: held[each.tenant])
@@ -104,10 +104,10 @@ class Places:
             self._waiting.pop(first).set_result(None)
 
     def _make_room(self) -> None:
-        """One place for each that waits, and none for a tenant that has as many as the one that would lose it."""
+        """One slot for each that waits, and none for a tenant that has as many as the one that would lose it."""
         held = self._by_tenant()
-        candidates = [place for place in self._held if place.may_be_cut]
-        ending = sum(place.is_cut for place in self._held)
+        candidates = [slot for slot in self._held if slot.may_be_cut]
+        ending = sum(slot.is_cut for slot in self._held)
         for waiting in list(self._waiting)[ending:]:
             candidates.sort(key=lambda each: (held[each.tenant], -each.rate))
             if not candidates or held[candidates[-1].tenant] <= held[waiting.tenant]:
@@ -117,4 +117,4 @@ class Places:
             chosen.cut()
 
     def _by_tenant(self) -> Counter[str]:
-        return Counter(place.tenant for place in self._held)
+        return Counter(slot.tenant for slot in self._held)
