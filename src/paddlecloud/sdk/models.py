@@ -15,10 +15,10 @@ import msgspec
 from paddlecloud.api.model import reference as references
 from paddlecloud.kube.resource import MODELS, MODELVERSIONS, PADDLESERVICES
 from paddlecloud.kube.times import rfc3339
-from paddlecloud.modelhub import names
+from paddlecloud.modelhub import job_origin, names
 from paddlecloud.modelhub import signature as signatures
 from paddlecloud.modelhub.manifest import Facts, Manifest
-from paddlecloud.sdk import embedded_server, model_aliases, model_objects, model_origin, model_removal, model_transfer
+from paddlecloud.sdk import embedded_server, model_aliases, model_objects, model_removal, model_transfer
 from paddlecloud.sdk.checking import checked
 from paddlecloud.sdk.handles import AsyncHandle, Objects
 from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
@@ -95,7 +95,7 @@ class AsyncModels:
 
         async def push(made: NewVersion) -> Manifest:
             where = await self._place(namespace, store)
-            known = await model_origin.here(where.client, self._client.namespace)
+            known = await job_origin.here(where.client, self._client.namespace)
             for text in known.missing:
                 print(f"paddlecloud: not recorded in the origin of {made.name}: {text}", file=sys.stderr, flush=True)
             by = f"paddlejob/{known.job}" if known.job else await model_objects.user_name(where.client)

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from paddlecloud.api.model import reference as references
+from paddlecloud.modelhub import job_origin
 from paddlecloud.modelhub.manifest import Manifest
-from paddlecloud.sdk import model_origin
 
 if TYPE_CHECKING:
     from paddlecloud.sdk.portal import Portal
@@ -72,7 +72,7 @@ class AsyncNewVersion:
 
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         version = self._version
-        if error is None and model_origin.is_leader():
+        if error is None and job_origin.is_leader():
             try:
                 pushed = await self._push(version)
             except BaseException:

@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 
 from paddlecloud.data import report
+from paddlecloud.modelhub import job_origin
 from paddlecloud.modelhub.errors import Refused
 from paddlecloud.modelhub.manifest import Manifest
-from paddlecloud.sdk import model_origin
 from paddlecloud.sdk.new_version import AsyncNewVersion, NewVersion
 
 
@@ -72,7 +72,7 @@ async def test_a_folder_of_ones_own_stays(tmp_path: Path) -> None:
     ],
 )
 def test_the_first_worker_makes_the_version(env: dict[str, str], leads: bool) -> None:
-    assert model_origin.is_leader(env) is leads
+    assert job_origin.is_leader(env) is leads
 
 
 async def test_other_ranks_push_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,14 +85,14 @@ async def test_other_ranks_push_nothing(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_listing_tells_sizes_and_names_apart(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
-    first = model_origin.listing(tmp_path)
+    first = job_origin.listing(tmp_path)
     assert first is not None
     assert first[1] == 1
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "x").write_text("")
-    assert model_origin.listing(tmp_path) == first
+    assert job_origin.listing(tmp_path) == first
     (tmp_path / "a").write_text("22")
-    assert model_origin.listing(tmp_path) != first
+    assert job_origin.listing(tmp_path) != first
 
 
 def test_what_was_reported_last_is_known_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,5 +104,5 @@ def test_what_was_reported_last_is_known_where_nobody_listens(monkeypatch: pytes
 
 def test_metrics_of_a_status_are_the_last_that_were_reported() -> None:
     progress = {"loss": 0.5, "metrics": {"accuracy": 0.9}, "samplesPerSecond": 3}
-    assert model_origin.status_metrics({"status": {"progress": progress}}) == {"loss": 0.5, "accuracy": 0.9}
-    assert model_origin.status_metrics({}) == {}
+    assert job_origin.status_metrics({"status": {"progress": progress}}) == {"loss": 0.5, "accuracy": 0.9}
+    assert job_origin.status_metrics({}) == {}

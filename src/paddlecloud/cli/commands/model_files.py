@@ -20,12 +20,12 @@ from paddlecloud.kube.resource import PADDLEJOBS
 from paddlecloud.kube.sizes import size
 from paddlecloud.kube.times import human_duration, rfc3339
 from paddlecloud.kube.wording import number_of
-from paddlecloud.modelhub import catalogue, garbage, manifest, signature, verification
+from paddlecloud.modelhub import catalogue, garbage, job_origin, manifest, signature, verification
 from paddlecloud.modelhub.comparison import Comparison, compare
+from paddlecloud.modelhub.job_origin import Recorded
 from paddlecloud.modelhub.manifest import Facts
 from paddlecloud.modelhub.push import Pushed
-from paddlecloud.sdk import model_objects, model_origin, model_transfer
-from paddlecloud.sdk.model_origin import Recorded
+from paddlecloud.sdk import model_objects, model_transfer
 
 FORMATS = ("", *output.STRUCTURED)
 METRIC = "--metric accuracy=0.93"
@@ -73,7 +73,7 @@ def _of_job(session: Session, text: str) -> Recorded:
     """What there is to record of a job, with the user's rights."""
     client = session.api.client
     job = session.api.do(client.get(PADDLEJOBS, targets.name_in(session.api, text, PADDLEJOBS), session.namespace))
-    found = session.api.do(model_origin.of_job(client, job, namespace=session.namespace))
+    found = session.api.do(job_origin.of_job(client, job, namespace=session.namespace))
     for what in found.missing:
         session.warn(f"not recorded: {what}")
     return found

@@ -13,6 +13,7 @@ from functools import partial
 from paddlecloud.api import names
 from paddlecloud.kube.literal_text import literal
 from paddlecloud.kube.resource import PADDLEJOBS, Object
+from paddlecloud.modelhub import job_origin
 from paddlecloud.pipelines.launchers import completion, suites, visualdl
 from paddlecloud.pipelines.launchers.arguments import Values
 from paddlecloud.pipelines.launchers.dataset import SET
@@ -21,7 +22,6 @@ from paddlecloud.pipelines.launchers.hub_version import ModelRecord
 from paddlecloud.pipelines.launchers.objects import TASK_CENTER, TASK_VOLUME, body, check_folder_name, job, task_volume
 from paddlecloud.pipelines.launchers.step import DesiredObject, LauncherStep
 from paddlecloud.pipelines.launchers.transient import retrying
-from paddlecloud.sdk import model_origin
 from paddlecloud.visualdl.board import SUFFIX
 from paddlecloud.visualdl.flags import Flags
 
@@ -53,7 +53,7 @@ async def _with_origin(step: LauncherStep, packing: DesiredObject, training: Des
     meta = training.body["metadata"]
     find = partial(step.client.get, PADDLEJOBS, meta["name"], meta["namespace"])
     job = await retrying(find, report=step.report)
-    found = await model_origin.of_job(step.client, job, namespace=meta["namespace"])
+    found = await job_origin.of_job(step.client, job, namespace=meta["namespace"])
     for text in found.missing:
         step.report(f"warning: not recorded in the origin of the model: {text}")
     record = ModelRecord(found.origin, found.metrics).encoded()
