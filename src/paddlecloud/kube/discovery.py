@@ -80,7 +80,7 @@ class Discovery:
     def _unknown(self, name: str, short: str) -> UnknownKind:
         known = {n for e in self.entries for n in (e.resource.plural, e.singular, *e.short_names) if n}
         hint = question(short, known) or "list them with `pdc api-resources`"
-        return UnknownKind(f'the server has no resource type "{name}"; {hint}')
+        return UnknownKind(f'the server has no resource type "{name}"; {hint}', details={"kind": name})
 
     def _meant(self, api_version: str, kind: str) -> str:
         """What an object with a misspelt kind or apiVersion was to be."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,38 @@ def test_a_program_in_a_service_that_sleeps_is_answered_with_what_wakes_it(stub:
     assert result.code == 3
     assert "a service without requests sleeps, and the next request wakes it" in result.err
     assert "curl -s http://127.0.0.9:8080/v2/models" in result.err
+
+
+SERVICE = ("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("get wide", 'error: cannot get wide: .*; did you mean "pdj/wide"\\?\nnext:  pdc get pdj/wide'),
+        ("delete wide", 'did you mean "pdj/wide"\\?\nnext:  pdc delete pdj/wide'),
+        ("describe shop", 'did you mean "pds/shop"\\?\nnext:  pdc describe pds/shop'),
+        ("explain shop", 'did you mean "pds/shop"\\?\nnext:  pdc explain pds/shop'),
+        ("trace shop", 'did you mean "pds/shop"\\?\nnext:  pdc trace pds/shop'),
+        ("trace line", 'did you mean "model/line"\\?\nnext:  pdc trace model/line'),
+        ("trace lien:1", 'there is no version lien:1 in namespace default: did you mean "line"\\?'),
+        ("trace line:9", "there is no version line:9 in namespace default\nnext"),
+        ("scale shop --replicas 2", 'did you mean "pds/shop"\\?'),
+        ("suspend shop", 'did you mean "pds/shop"\\?'),
+        ("promote wide", 'no PaddleService "wide" in namespace default: did you mean "pdj/wide"\\?'),
+        (
+            "model rm lnie:1 -y --store file:///nowhere",
+            'model lnie has no version 1 in namespace default: did you mean "line"\\?',
+        ),
+    ],
+)
+def test_a_name_that_another_kind_has_is_answered_with_kind_and_name(
+    models: Stub, pdc: Pdc, line: str, said: str
+) -> None:
+    models.kinds.append(SERVICE)
+    meta = {"name": "shop", "namespace": "default"}
+    models.add({"apiVersion": "serving.paddlepaddle.org/v1", "kind": "PaddleService", "metadata": meta, "spec": {}})
+    make_job(models)
+    result = pdc(*line.split())
+    assert result.code in (2, 3)
+    assert re.search(said, result.err), result.err

@@ -88,7 +88,9 @@ def _check(args: argparse.Namespace) -> None:
     if not args.filename:
         named = any(names for _, names in targets.parse(args.words, usage=USAGE))
         if not named and not (args.selector or args.field_selector or args.all):
-            raise UsageError("say which objects to delete", why=USAGE, next=f"pdc delete {args.words[0]} NAME")
+            error = UsageError("say which objects to delete", why=USAGE, next=f"pdc delete {args.words[0]} NAME")
+            error.missing = (args.words[0], ()) if len(args.words) == 1 else None
+            raise error
         if named and (args.selector or args.all):
             raise UsageError("names cannot be combined with -l or --all", why=USAGE)
         if args.all_namespaces and named:

@@ -52,7 +52,10 @@ def _refuse_unknown(session: Session, word: str) -> None:
     except UnknownKind as error:
         text = f"there is no PaddleJob {word} in namespace {session.namespace}, and {error}"
         raise CliError(
-            text, next="pdc get pdj, or KIND/NAME for an object of another kind", exit_code=NOT_FOUND
+            text,
+            next="pdc get pdj, or KIND/NAME for an object of another kind",
+            exit_code=NOT_FOUND,
+            missing=(word, ("pdj",)),
         ) from None
 
 

@@ -33,6 +33,7 @@ def rm(session: Session, args: argparse.Namespace) -> int:
             f"model {model} has no version {version} in namespace {session.namespace}",
             next=f"pdc model ls {model}",
             exit_code=NOT_FOUND,
+            missing=(model, ("models",)),
         )
     if fmt.name:
         output.print_report(session, "ModelRemoval", {"model": model, "versions": removed})

@@ -34,6 +34,7 @@ from paddlecloud.cli.objects.why import why
 from paddlecloud.cli.parsing import Parsers
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import Conflict, Forbidden, NotFound
 from paddlecloud.kube.resource import KNATIVE_REVISIONS, REPLICASETS, Object
 from paddlecloud.platform import fingerprint
@@ -139,9 +140,16 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[ObjectRef, Object
     """A plain name is looked for in the group of today, then in the earlier one."""
     output.check(output.parse_format(args.output, ("", *output.OBJECTS)))  # before anything is sent
     words = [args.word] if "/" in args.word else [f"paddleservices.{group}/{args.word}" for group in GROUPS]
+    searched: list[str] = []
     with attempting(f"{args.command} {args.word}"):
         for word in words:
-            entry, name = targets.one(session.api, [word], usage=f"pdc {args.command} SERVICE")
+            try:
+                entry, name = targets.one(session.api, [word], usage=f"pdc {args.command} SERVICE")
+            except UnknownKind:
+                if word is words[0]:
+                    raise
+                continue  # few clusters serve the earlier group
+            searched.append(entry.resource.full_name)
             where = ObjectRef(entry.resource, name, session.namespace)
             if where.resource.kind != "PaddleService":
                 raise UsageError(f"{where.display} has no canary", why="only a PaddleService has", next="pdc get pds")
@@ -154,7 +162,7 @@ def _find(session: Session, args: argparse.Namespace) -> tuple[ObjectRef, Object
         f'no PaddleService "{args.word}" in namespace {session.namespace}',
         next="pdc get pds",
         exit_code=NOT_FOUND,
-        missing=(args.word, tuple(f"paddleservices.{group}" for group in GROUPS)),
+        missing=(args.word, tuple(searched)),
     )
 
 

@@ -6,9 +6,9 @@ a folder of this machine is served as it lies there, and a new version put into 
 an alias stays when the alias is moved, unless --follow is given; the same command again takes up what it points to
 then. Another model takes the place of a service only when --name names it.
 
-Exit codes: 0 it answers; 100 it cannot be served; 4 another model has the name; 5 it is refused, and nothing is left of
-it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME. Where the new model of a service does not
-start, the earlier one goes on serving: pdc rollback NAME.
+Exit codes: 0 it answers; 100 it cannot be served; 3 there is no such folder or model; 4 another model has the name; 5
+it is refused, and nothing is left of it; 124 time ran out. What was made otherwise stays: pdc delete pds/NAME. Where
+the new model of a service does not start, the earlier one goes on serving: pdc rollback NAME.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from paddlecloud.cli.failures import (
     CONFLICT,
     INVALID,
     JOB_FAILED,
+    NOT_FOUND,
     OK,
     CliError,
     InputError,
@@ -148,9 +149,11 @@ def _check_name(session: Session, model: str) -> None:
             session.api.do(model_objects.get_version(client, session.namespace, meant.model, version))
         return
     if meant is not None and "@" in model:
-        raise InputError(
+        raise CliError(
             f"there is no model {meant.model} in namespace {session.namespace}",
             next=f"pdc model ls, or pdc model push {meant.model} FOLDER",
+            exit_code=NOT_FOUND,
+            missing=(meant.model, ("models",)),
         )
     _refuse_without_store(session, model)
 
@@ -163,17 +166,22 @@ def _refuse_without_store(session: Session, model: str) -> None:
     if platform is not None and platform.model_store:
         return
     if ":" in model:
-        raise InputError(
-            f"there is no model {model.partition(':')[0]} in namespace {session.namespace}",
-            why=f"and no model store, since the platform was started without {endpoint.MODEL_ENDPOINT}",
+        name = model.partition(":")[0]
+        raise CliError(
+            f"there is no model {name} in namespace {session.namespace}, nor a model store",
+            why=f"the platform was started without {endpoint.MODEL_ENDPOINT}",
             next=f"pdc model ls; or with the URL of a store: pdc down, then {endpoint.MODEL_ENDPOINT}=URL pdc up",
+            exit_code=NOT_FOUND,
+            missing=(name, ("models",)),
         )
     folders = [entry.name for entry in Path().iterdir() if entry.is_dir()]
-    raise InputError(
+    near = question(model, folders)
+    raise CliError(
         f"there is no folder {model} here",
-        why=question(model, folders)
-        or f"nor a model {model} in namespace {session.namespace} (pdc model ls), nor a model store",
+        why=near or f"nor a model {model} in namespace {session.namespace} (pdc model ls), nor a model store",
         next="pdc serve ./FOLDER",
+        exit_code=NOT_FOUND,
+        missing=None if near else (model, ("models",)),
     )
 
 

@@ -24,6 +24,8 @@ from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.render.table import render
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.quantity import QuantityError, parse
+from paddlecloud.kube.quota_names import quota_name_problem
 from paddlecloud.kube.resource import NAMESPACES, PERSISTENTVOLUMECLAIMS, PODS, PROFILES, Object
 
 FORMATS = ("", *output.STRUCTURED)
@@ -227,7 +229,8 @@ def _rm_kept(session: Session, name: str, *, data: bool) -> int:
     """There is no Profile: perhaps a namespace that one left. Others are not ours to delete."""
     found = session.api.do(session.api.client.find(NAMESPACES, name))
     if found is None or KEPT_ANNOTATION not in (found["metadata"].get("annotations") or {}):
-        raise CliError(f"there is no tenant {name}", next="pdc tenant ls", exit_code=NOT_FOUND)
+        missing = (name, (PROFILES.plural,))
+        raise CliError(f"there is no tenant {name}", next="pdc tenant ls", exit_code=NOT_FOUND, missing=missing)
     if not data:
         raise UsageError(
             f"tenant {name} is removed already", why="its data is kept", next=f"pdc tenant rm {name} --data"
@@ -280,6 +283,12 @@ def amounts(text: str) -> dict[str, str]:
     for name, _, amount in pairs:
         if not name or not amount:
             raise InputError(f"{text!r} is no list of amounts", next="--quota cpu=8,memory=32Gi")
+        if problem := quota_name_problem(name):
+            raise InputError(f"--quota {name}={amount} cannot be", why=problem, next="--quota cpu=8,memory=32Gi")
+        try:
+            parse(amount)
+        except QuantityError as error:
+            raise InputError(f"--quota {name}={amount} cannot be", why=str(error), next="--quota cpu=8") from error
     return {name: amount for name, _, amount in pairs}
 
 

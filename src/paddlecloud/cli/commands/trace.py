@@ -47,7 +47,10 @@ def run(session: Session, args: argparse.Namespace) -> int:
         except lineage.NotRecorded as error:
             where = f"in namespace {session.namespace}"
             listing = {lineage.VERSION: "pdc model ls"}.get(kind, f"pdc get {kind}")
-            raise CliError(f"{error} {where}", next=listing, exit_code=NOT_FOUND, reason="NotFound") from error
+            missing = (name.partition(":")[0].partition("@")[0], (kind,))
+            raise CliError(
+                f"{error} {where}", next=listing, exit_code=NOT_FOUND, reason="NotFound", missing=missing
+            ) from error
     for text in world.unread:
         session.warn(f"not looked at: {text}")
     if world.is_cut:

@@ -1,5 +1,7 @@
 """The nearest right word for what a user misspelt: a name, a field, a value. Added to a failure before it is reported.
 
+A name that is right and stands where another kind is expected is answered with KIND/NAME.
+
 It asks the server for names and schemas, so it runs only after something was not found or not accepted. What it cannot
 find out leaves the failure as it is.
 """
@@ -10,12 +12,19 @@ import re
 
 from paddlecloud.cli.failures import INVALID, CliError
 from paddlecloud.cli.session import Session
+from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import ApiError, Forbidden
 from paddlecloud.kube.nearest import question
 from paddlecloud.kube.resource import NAMESPACES, Object
 
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"|(\.[\w.\[\]"=:-]+): field not declared in schema')
 """As the API server refuses it: by decoding strictly, or by server-side apply."""
+
+
+BARE = ("pdj", "pds", "sampleset", "model", "wf")
+"""Kinds whose objects people call by their names alone."""
+ONE_OBJECT = ("delete", "describe", "explain", "get", "trace")
+"""Commands that need nothing but KIND/NAME."""
 
 
 def add(session: Session, error: Exception) -> None:
@@ -26,6 +35,8 @@ def add(session: Session, error: Exception) -> None:
             _add_name(session, error, *error.missing)
         elif error.exit_code == INVALID:
             _add_value(error)
+        elif isinstance(error.__cause__, UnknownKind) and (error.__cause__.details or {}).get("kind"):
+            _add_kind(session, error, str(error.__cause__.details["kind"]))
     except (ApiError, CliError):
         return  # the failure itself is what matters
 
@@ -36,7 +47,29 @@ def _add_name(session: Session, error: CliError, name: str, kinds: tuple[str, ..
         resource = session.api.entry(kind).resource
         listing = session.api.client.list(resource, session.namespace if resource.namespaced else None, limit=500)
         names |= {str(obj["metadata"]["name"]) for obj in session.api.do(listing).items}
-    append(error, question(name, names))
+    if name in names:
+        return  # the name is right: something else of it is missing
+    if near := question(name, names):
+        append(error, near)
+    else:
+        _add_kind(session, error, name, searched=kinds)
+
+
+def _add_kind(session: Session, error: CliError, name: str, *, searched: tuple[str, ...] = ()) -> None:
+    """The objects of that name among other kinds than those that were searched."""
+    found, known = [], {session.api.entry(kind).resource for kind in searched}
+    for kind in BARE:
+        try:
+            resource = session.api.entry(kind).resource
+            if resource not in known and session.api.do(session.api.client.find(resource, name, session.namespace)):
+                found.append(f"{kind}/{name}")
+        except ApiError:
+            continue  # not installed, or not allowed to be looked at
+    if found:
+        quoted = " or ".join(f'"{one}"' for one in found)
+        append(error, f"did you mean {quoted}?")
+    if len(found) == 1 and session.args.command in ONE_OBJECT:
+        error.next = f"pdc {session.args.command} {found[0]}"
 
 
 def _add_value(error: CliError) -> None:

@@ -15,6 +15,7 @@ from paddlecloud.api.names import OWNER_ANNOTATION, PROFILE_LABEL, PROFILE_UID, 
 from paddlecloud.api.problems import encode
 from paddlecloud.api.profile import RBAC, Contributor, Profile, ProfileSpec, Subject
 from paddlecloud.kube import quantity
+from paddlecloud.kube.quota_names import quota_name_problem
 from paddlecloud.kube.resource import (
     LIMITRANGES,
     NAMESPACES,
@@ -117,12 +118,12 @@ def closed(profile: Object) -> Object:
 
 
 def amount_problem(spec: ProfileSpec) -> str:
-    """What is wrong with an amount of the quota or the queue, beyond its form."""
+    """What is wrong with an amount of the quota or the queue, or with a name of the quota, beyond its form."""
     try:
-        _hard(spec), _capability(spec)
+        hard, _ = _hard(spec), _capability(spec)
     except quantity.QuantityError as error:
         return str(error)
-    return ""
+    return next(filter(None, map(quota_name_problem, hard)), "")
 
 
 def covers(found: Any, wanted: Any) -> bool:

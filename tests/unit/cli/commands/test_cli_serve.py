@@ -16,8 +16,8 @@ OURS = "v1.34.0-paddlecloud.0.1.0"
 @pytest.mark.parametrize(
     ("version", "store", "model", "code"),
     [
-        (OURS, "", "digits", 5),
-        (OURS, "", "digits:v3", 5),
+        (OURS, "", "digits", 3),
+        (OURS, "", "digits:v3", 3),
         (OURS, "http://models.example", "digits:v3", 0),
         ("v1.34.0", "", "digits:v3", 0),
         (OURS, "http://models.example", "digits", 0),
@@ -38,6 +38,6 @@ def test_a_word_is_a_model_of_the_store_unless_the_platform_has_none(
     assert result.code == code, result.err
     refusals = {
         "digits": "there is no folder digits here: nor a model digits in namespace default (pdc model ls)",
-        "digits:v3": "there is no model digits in namespace default: and no model store",
+        "digits:v3": "there is no model digits in namespace default, nor a model store",
     }
-    assert (refusals[model] in result.err) == (code == 5)
+    assert (refusals[model] in result.err) == (code == 3)

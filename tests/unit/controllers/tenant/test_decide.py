@@ -291,6 +291,7 @@ def test_killed_anywhere_the_next_pass_completes_it_and_data_is_never_lost_on_th
         ({"contributors": [{"kind": "User", "name": "bob", "role": "cluster-admin"}]}, "spec.contributors[0].role"),
         ({"resourceQuotaSpec": {"hard": {"cpu": "a lot"}}}, "a lot"),
         ({"resourceQuotaSpec": {"hard": {"cpu": "1e999"}}}, "1e999"),
+        ({"resourceQuotaSpec": {"hard": {"cpus": "8"}}}, 'did you mean "cpu"?'),
         ({"queue": {"weight": 0}}, "spec.queue.weight"),
         ({"plugins": "none"}, "plugins"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 from paddlecloud.kube import quantity
 from paddlecloud.kube.name_rules import qualified_name_problems, subdomain_problems
+from paddlecloud.kube.quota_names import COUNTED, NOT_STANDARD, is_quota_name
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.apiserver.builtin.types import DEFINITIONS
 from paddlecloud.local.apiserver.builtin.validation.rules import (
@@ -279,22 +280,16 @@ def _new_event(event: Object) -> list[Cause]:
     return found
 
 
-_COUNTED = frozenset(
-    (
-        "pods", "services", "replicationcontrollers", "resourcequotas", "secrets", "configmaps",
-        "persistentvolumeclaims", "services.nodeports", "services.loadbalancers",
-    )
-)  # fmt: skip
-
-
 def validate_quota(new: Object, old: Object | None) -> list[Cause]:
     spec = new.get("spec") or {}
     found: list[Cause] = []
     for name, amount in (spec.get("hard") or {}).items():
         found += problems("spec.hard", name, qualified_name_problems(name))
+        if not is_quota_name(name):
+            found.append(invalid(f"spec.hard[{name}]", name, NOT_STANDARD))
         if quantity.parse(amount) < 0:
             found.append(invalid(f"spec.hard[{name}]", amount, "must be greater than or equal to 0"))
-        if (name in _COUNTED or name.startswith("count/")) and quantity.parse(amount) % quantity.ONE:
+        if (name in COUNTED or name.startswith("count/")) and quantity.parse(amount) % quantity.ONE:
             found.append(invalid(f"spec.hard[{name}]", amount, "must be an integer"))
     if old is not None:
         found += immutable(spec, old.get("spec") or {}, "spec", "scopes")

@@ -447,6 +447,7 @@ OTHERS: list[tuple[str, Json, str, str]] = [
     ("Node", {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}] * 2}}, "spec.taints[1]", "Duplicate value"),
     ("Event", {"involvedObject": {"namespace": "other", "name": "x"}}, "involvedObject.namespace", "does not match event.namespace"),
     ("ResourceQuota", {"spec": {"hard": {"pods": "-1"}}}, "spec.hard[pods]", "must be greater than or equal to 0"),
+    ("ResourceQuota", {"spec": {"hard": {"cpus": "8"}}}, "spec.hard[cpus]", "must be a standard resource for quota"),
     ("LimitRange", {"spec": {"limits": [{"type": "Pod", "min": {"cpu": 2}, "max": {"cpu": 1}}]}}, "spec.limits[0].min[cpu]", "min value 2 is greater than max value 1"),
     ("Lease", {"spec": {"leaseDurationSeconds": 0}}, "spec.leaseDurationSeconds", "must be greater than 0"),
     ("PriorityClass", {"value": 2_000_000_000}, "value", "maximum allowed value of a user defined priority is 1000000000"),
