@@ -45,13 +45,30 @@ async def test_kinds_of_the_cluster_are_of_those_who_may_list_them(feed: Feed, m
     assert await Reader(feed, member.session.rights).objects(NODES) == []
 
 
-@pytest.mark.parametrize("path", ["/", "/jobs"])
-async def test_lists_name_nothing_of_others(member: Viewer, jobs: None, path: str) -> None:
-    html = await member.html(path)
-    assert "team-b" not in html
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("/", {}),
+        ("/jobs", {}),
+        ("/search", {"q": "of"}),
+        ("/compare", {"objects": "team-a/of-team-a,team-b/of-team-a"}),
+    ],
+)
+async def test_lists_name_nothing_of_others(member: Viewer, jobs: None, path: str, query: dict[str, str]) -> None:
+    html = await member.html(path, query)
+    assert "of-team-b" not in html
+    assert path == "/" or "of-team-a" in html
 
 
-@pytest.mark.parametrize("suffix", ["", "/logs", "/yaml"])
+async def test_a_comparison_says_of_what_others_have_no_more_than_of_what_is_not_there(
+    member: Viewer, jobs: None
+) -> None:
+    for name in ("team-b/of-team-b", "team-b/nothing"):
+        html = await member.html("/compare", {"objects": name})
+        assert f"{name}: There is no such object, or you may not see it." in html
+
+
+@pytest.mark.parametrize("suffix", ["", "/logs", "/yaml", "/curves"])
 async def test_a_page_of_another_namespace_is_as_one_that_is_not_there(member: Viewer, jobs: None, suffix: str) -> None:
     for name in ("of-team-b", "nothing"):
         with pytest.raises(Missing):

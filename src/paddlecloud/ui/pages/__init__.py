@@ -24,6 +24,7 @@ from paddlecloud.ui.pages import (
     samplesets,
     schedule,
     schedules,
+    search,
     service,
     services,
 )
@@ -51,4 +52,5 @@ PAGES: tuple[DashboardPage, ...] = (
     nodes.PAGE,
     node.PAGE,
     compare.PAGE,
+    search.PAGE,
 )

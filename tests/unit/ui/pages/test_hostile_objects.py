@@ -18,7 +18,10 @@ from unit.ui.world import Viewer, stored
 
 NAMES = {"namespace": "default", "name": "words"}
 """Of the job, and of the node."""
-QUERIES = {"compare": {"objects": f"default/words,default/{ATTACK}", "of": ATTACK, "pick1": ATTACK}}
+QUERIES = {
+    "search": {"q": "words"},
+    "compare": {"objects": f"default/words,default/{ATTACK}", "of": ATTACK, "pick1": ATTACK},
+}
 NAMED = {"modelversion": {"name": "words.1"}}
 FAILURE = {
     "time": "2026-09-21T14:01:00Z", "pod": "words-worker-0", "node": "n", "failureClass": "UserError", "exitCode": 3,
@@ -77,6 +80,7 @@ SHOW_REASONS = {"overview", "jobs", "job", "nodes", "node", "services", "service
     "pipelines",
     "pipeline_run",
     "schedules",
+    "search",
     "schedule",
 }
 
