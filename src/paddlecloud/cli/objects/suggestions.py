@@ -35,8 +35,8 @@ def add(session: Session, error: Exception) -> None:
             _add_name(session, error, *error.missing)
         elif error.exit_code == INVALID:
             _add_value(error)
-        elif isinstance(error.__cause__, UnknownKind) and (error.__cause__.details or {}).get("kind"):
-            _add_kind(session, error, str(error.__cause__.details["kind"]))
+        elif isinstance(error.__cause__, UnknownKind) and (word := (error.__cause__.details or {}).get("kind")):
+            _add_kind(session, error, str(word))
     except (ApiError, CliError):
         return  # the failure itself is what matters
 
