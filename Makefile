@@ -50,6 +50,7 @@ format: setup
 # What is made and checked in: from the chart deploy/ and what tests compare it with, from the kinds docs/kinds.
 rendered: setup
 	@$(BIN)/python charts/rendered.py
+	@$(BIN)/python suites/rendered.py
 	@$(BIN)/python docs/tools/kind_pages.py
 	@$(BIN)/python docs/tools/component_files.py
 

@@ -113,7 +113,7 @@ def settings(environment: Environment) -> Settings:
         env=env,
         user=environment.user,
         workdir=environment.workdir,
-        labels={**LABELS, **stand_in.labels(environment.stands_for)},
+        labels={**LABELS, **environment.labels, **stand_in.labels(environment.stands_for)},
     )
 
 

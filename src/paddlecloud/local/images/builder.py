@@ -161,17 +161,19 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Pr
     else:
         # A pip from outside installs into the new environment: giving it its own takes seconds and megabytes.
         outside = await _find_pip(plan.python)
-        own = ["--without-pip"] if outside else []
-        await run([plan.python, "-m", "venv", *own, str(venv)], progress)
+        without = ["--without-pip"] if outside else []
+        await run([plan.python, "-m", "venv", *without, str(venv)], progress)
         pip = [outside, "-m", "pip", "--python", python] if outside else [python, "-m", "pip"]
         command = [*pip, "install", "--disable-pip-version-check", "--no-input", "--no-warn-script-location"]
-    shared: tuple[str, ...] = ()
+    shared: set[str] = set()
     if plan.beneath is not None:
-        base, shared = layer.parent / plan.beneath.packages_key / "venv", plan.beneath.pip
+        base = layer.parent / plan.beneath.packages_key / "venv"
+        shared = {*plan.beneath.pip, *plan.beneath.pip_no_deps}
         await asyncio.to_thread(link_packages, base, venv)
         progress(f"the packages of {plan.beneath.names[0]} are shared with it")
     with tempfile.TemporaryDirectory(prefix="paddlecloud-build-") as scratch:
-        meter = BuildProgress(plan.pip[len(shared) :], time.monotonic, folder=Path(scratch))
+        own = [item for item in (*plan.pip, *plan.pip_no_deps) if item not in shared]
+        meter = BuildProgress(own, time.monotonic, folder=Path(scratch))
 
         def report(line: str) -> None:
             meter.line(line)
@@ -182,7 +184,11 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Pr
             meter.written(bytes_written(pid))
             how_far(meter.text())
 
-        await run([*command, *plan.pip_options, *plan.pip], report, look=look, env={"TMPDIR": scratch})
+        if plan.pip:
+            await run([*command, *plan.pip_options, *plan.pip], report, look=look, env={"TMPDIR": scratch})
+        if plan.pip_no_deps:
+            alone = [*command, "--no-deps", *plan.pip_options, *plan.pip_no_deps]
+            await run(alone, report, look=look, env={"TMPDIR": scratch})
 
 
 async def _find_pip(interpreter: str) -> str | None:

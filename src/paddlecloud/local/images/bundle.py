@@ -135,10 +135,13 @@ def portable_recipe(plan: ImagePlan, folder: Path) -> dict[str, Any]:
             shutil.copy2(source, copy)
         return f"{place}/{source.name}"
 
-    pip = [
-        f"./{carry(Path(item), f'pip/{number}')}" if item.startswith("/") else item
-        for number, item in enumerate(plan.pip)
-    ]
+    pip, alone = (
+        [
+            f"./{carry(Path(item), f'{place}/{number}')}" if item.startswith("/") else item
+            for number, item in enumerate(wanted)
+        ]
+        for place, wanted in (("pip", plan.pip), ("pip-no-deps", plan.pip_no_deps))
+    )
     files = {
         target: carry(source, f"files/{number}") for number, (target, source) in enumerate(sorted(plan.files.items()))
     }
@@ -150,6 +153,7 @@ def portable_recipe(plan: ImagePlan, folder: Path) -> dict[str, Any]:
         "apt": list(plan.apt),
         "pip": pip,
         "pip-options": list(plan.pip_options),
+        "pip-no-deps": alone,
         "files": files,
         "env": dict(plan.env),
         "entrypoint": list(plan.entrypoint),
@@ -159,6 +163,7 @@ def portable_recipe(plan: ImagePlan, folder: Path) -> dict[str, Any]:
         "preload": list(plan.preload),
         "expose": list(plan.expose),
         "project": bool(plan.library),
+        "labels": dict(plan.labels),
         "stands-for": plan.stands_for,
     }
     return {field: value for field, value in body.items() if value}
@@ -178,7 +183,7 @@ class ImportedImage:
             return plan
         pins = tuple(repack.pin(wheel.name) for wheel in self.wheels)
         options = ("--no-index", "--no-deps", "--find-links", str(self.wheels[0].parent))
-        return dataclasses.replace(plan, pip=pins, pip_options=options)
+        return dataclasses.replace(plan, pip=pins, pip_options=options, pip_no_deps=())
 
 
 def read_bundle(folder: Path) -> list[ImportedImage]:
@@ -241,14 +246,14 @@ def _read_image(folder: Path, image: BundledImage) -> ImportedImage:
         raise BundleError(f"{name!r} is no name of an image")
     if recipe.base:
         raise BundleError(f"{name} has the base {recipe.base}; images of a bundle have none")
-    for item in recipe.pip:
+    for item in (*recipe.pip, *recipe.pip_no_deps):
         if item.startswith(("/", ".")) and not (place / item).resolve().is_relative_to(place.resolve()):
             raise BundleError(f"{name} installs {item!r}, which is not part of the bundle")
     wheels = tuple(sorted((folder / image.packages).glob("*"))) if image.packages else ()
     for wheel in wheels:
         if not _WHEEL.fullmatch(wheel.name):
             raise BundleError(f"{wheel.name!r} is no name of a wheel")
-    if bool(wheels) != bool(recipe.pip):
+    if bool(wheels) != bool(recipe.pip or recipe.pip_no_deps):
         raise BundleError(f"{name} and its packages do not belong together")
     return ImportedImage(recipe, wheels)
 

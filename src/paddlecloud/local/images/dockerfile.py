@@ -40,7 +40,7 @@ def render(plan: ImagePlan) -> str:
     if plan.apt:
         install = f"apt-get install --yes --no-install-recommends {shlex.join(plan.apt)}"
         lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/*")
-    if plan.pip:
+    if plan.pip or plan.pip_no_deps:
         lines += _requirements(plan)
     if plan.library:
         lines.append(f"COPY {_LIBRARY}/ {LIBRARY}/")
@@ -48,7 +48,7 @@ def render(plan: ImagePlan) -> str:
         lines.append(f"COPY {_FILES}/ /")
     if plan.stands_for:
         lines.append(f"COPY {_STAND_IN}/ /")
-    labels = {**LABELS, **stand_in.labels(plan.stands_for)}
+    labels = {**LABELS, **plan.labels, **stand_in.labels(plan.stands_for)}
     lines += [f"LABEL {name}={_quoted(value)}" for name, value in labels.items()]
     lines += [f"ENV {name}={_quoted(value)}" for name, value in _variables(plan).items()]
     lines += [f"EXPOSE {port}" for port in plan.expose]
@@ -63,7 +63,7 @@ def render(plan: ImagePlan) -> str:
 
 def write(plan: ImagePlan, folder: Path) -> Path:
     """The folder for `docker build`; returns the Dockerfile. What the folder held of an earlier one is replaced."""
-    wheels = {f"/{source.name}": source for item in plan.pip if (source := _local(item))}
+    wheels = {f"/{source.name}": source for item in (*plan.pip, *plan.pip_no_deps) if (source := _local(item))}
     library = {"/paddlecloud": project.folder(default_cache()) / "paddlecloud"} if plan.library else {}
     for name, files in ((_FILES, plan.files), (_WHEELS, wheels), (_LIBRARY, library)):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -80,9 +80,13 @@ def write(plan: ImagePlan, folder: Path) -> Path:
 
 
 def _requirements(plan: ImagePlan) -> list[str]:
-    beside = [source for item in plan.pip if (source := _local(item))]
-    wanted = [f"{_BESIDE}/{source.name}" if (source := _local(item)) else item for item in plan.pip]
-    command = f"pip install --no-cache-dir {shlex.join([*plan.pip_options, *wanted])}"
+    beside = any(_local(item) for item in (*plan.pip, *plan.pip_no_deps))
+    installs = ((plan.pip, plan.pip_options), (plan.pip_no_deps, ("--no-deps", *plan.pip_options)))
+    command = " && ".join(
+        f"pip install --no-cache-dir {shlex.join([*options, *map(_in_image, wanted)])}"
+        for wanted, options in installs
+        if wanted
+    )
     index = ["ARG PIP_INDEX_URL", "ARG PIP_TRUSTED_HOST"]
     if not beside:
         return [*index, f"RUN {command}"]
@@ -94,6 +98,11 @@ def _variables(plan: ImagePlan) -> dict[str, str]:
     if plan.library:
         variables["PYTHONPATH"] = ":".join(filter(None, (LIBRARY, plan.env.get("PYTHONPATH"))))
     return variables
+
+
+def _in_image(requirement: str) -> str:
+    source = _local(requirement)
+    return f"{_BESIDE}/{source.name}" if source else requirement
 
 
 def _local(requirement: str) -> Path | None:

@@ -36,5 +36,7 @@ class Environment:
     """The parts of this project on its PYTHONPATH, also in `readonly`; None where the recipe asks for none."""
     preload: tuple[str, ...] = ()
     """Modules that a warm parent of this image keeps imported."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of the image in the form that container engines read."""
     stands_for: str = ""
     """What is in it and what its name promises, where the two differ; see `stand_in`."""

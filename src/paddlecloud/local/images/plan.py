@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,8 @@ class ImagePlan:
     pip: tuple[str, ...] = ()
     """Requirements; local ones as absolute paths."""
     pip_options: tuple[str, ...] = ()
+    pip_no_deps: tuple[str, ...] = ()
+    """Requirements that are installed after those of `pip`, without what they declare."""
     files: Mapping[str, Path] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
@@ -36,6 +39,8 @@ class ImagePlan:
     workdir: str = ""
     preload: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Of its own recipe: those of a base say what the base is."""
     library: str = ""
     """Digest of the parts of this project that it can import; empty when it asks for none."""
     stands_for: str = ""
@@ -59,17 +64,20 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
     project if it asks for it, both chosen by the caller."""
     if base is not None and base.pip and recipe.python and base.python != interpreter:
         raise RecipeError(f"{recipe.path}: its base is built for {base.python}; leave python out here")
+    _check_interpreter(recipe, interpreter)
     pip = (*(base.pip if base else ()), *(_requirement(item, recipe) for item in recipe.pip))
     pip_options = (*(base.pip_options if base else ()), *recipe.pip_options)
+    alone = (*(base.pip_no_deps if base else ()), *(_requirement(item, recipe) for item in recipe.pip_no_deps))
     files = {**(base.files if base else {}), **{t: recipe.folder / s for t, s in recipe.files.items()}}
     command = bool(recipe.entrypoint)
-    packages_key = _packages_key(interpreter, pip, pip_options)
+    packages_key = _packages_key(interpreter, pip, pip_options, alone)
     return ImagePlan(
         names=recipe.names,
         python=interpreter,
         apt=(*(base.apt if base else ()), *recipe.apt),
         pip=pip,
         pip_options=pip_options,
+        pip_no_deps=alone,
         packages_key=packages_key,
         beneath=_beneath(base, packages_key, interpreter),
         files=files,
@@ -81,9 +89,26 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
         workdir=recipe.workdir or (base.workdir if base else ""),
         preload=(*(base.preload if base else ()), *recipe.preload),
         expose=(*(base.expose if base else ()), *recipe.expose),
+        labels=recipe.labels,
         library=library if recipe.project else (base.library if base else ""),
         stands_for=recipe.stands_for or (base.stands_for if base else ""),
     )
+
+
+def _check_interpreter(recipe: Recipe, interpreter: str) -> None:
+    version = re.search(r"python(\d+)\.(\d+)$", interpreter)
+    if not recipe.python_requires or not version:
+        return
+    bounds = re.fullmatch(r">=(\d+)\.(\d+),<(\d+)\.(\d+)", recipe.python_requires)
+    if not bounds:
+        raise RecipeError(f'{recipe.path}: python-requires: {recipe.python_requires!r} must look like ">=3.10,<3.13"')
+    least, beyond = (tuple(map(int, pair)) for pair in (bounds.groups()[:2], bounds.groups()[2:]))
+    if not least <= tuple(map(int, version.groups())) < beyond:
+        raise RecipeError(
+            f"{recipe.path}: python-requires: its packages need Python {recipe.python_requires}, and its base has "
+            f"{version[1]}.{version[2]}; "
+            "run the platform with a Python that fits, or write a recipe upon a base that has one"
+        )
 
 
 def _beneath(base: ImagePlan | None, key: str, interpreter: str) -> ImagePlan | None:
@@ -92,11 +117,13 @@ def _beneath(base: ImagePlan | None, key: str, interpreter: str) -> ImagePlan | 
     return base if base.packages_key and base.python == interpreter else None
 
 
-def _packages_key(python: str, pip: tuple[str, ...], options: tuple[str, ...]) -> str:
-    if not pip:
+def _packages_key(python: str, pip: tuple[str, ...], options: tuple[str, ...], alone: tuple[str, ...]) -> str:
+    if not pip and not alone:
         return ""
-    contents = [_content(Path(item)) if item.startswith("/") else item for item in pip]
-    return _digest("packages", python, platform.machine(), contents, options)
+    contents, others = (
+        [_content(Path(item)) if item.startswith("/") else item for item in some] for some in (pip, alone)
+    )
+    return _digest("packages", python, platform.machine(), contents, options, *([others] if others else ()))
 
 
 def _requirement(text: str, recipe: Recipe) -> str:

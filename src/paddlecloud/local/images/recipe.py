@@ -3,9 +3,11 @@
     names: [registry.example.com/team/demo:v1]   # references it answers for (see `reference`)
     base: python                                 # another image; its packages, files and settings come first
     python: "3.11"                               # interpreter; default: the one this platform runs on
+    python-requires: ">=3.10,<3.13"              # interpreters that the packages have wheels for
     apt: [git]                                   # system packages: the host's business locally, checked and reported
     pip: [paddlepaddle==3.3.1, ./own.whl]        # requirements; paths are relative to this file
-    pip-options: [--no-deps]                     # passed to the installer
+    pip-options: [--pre]                         # passed to the installer
+    pip-no-deps: [old==1.0]                      # requirements installed after these, without what they declare
     files: {/train/run.py: run.py, /train/conf: conf/}   # path in the container: path beside this file
     env: {LANG: C.UTF-8}
     entrypoint: [python]
@@ -16,6 +18,7 @@
     project: true                                # the parts of this project that run in pods can be imported
     expose: [8080]                               # ports, for the Dockerfile form
     stands-for: A for B                          # what is in it and what its names promise, where the two differ
+    labels: {org.opencontainers.image.licenses: Apache-2.0}   # of the image in a registry
 
 docs/images.md describes them for users. This module reads and checks; it builds nothing.
 """
@@ -44,9 +47,11 @@ class Recipe:
     names: tuple[str, ...]
     base: str = ""
     python: str = ""
+    python_requires: str = ""
     apt: tuple[str, ...] = ()
     pip: tuple[str, ...] = ()
     pip_options: tuple[str, ...] = ()
+    pip_no_deps: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
@@ -56,6 +61,7 @@ class Recipe:
     preload: tuple[str, ...] = ()
     expose: tuple[str, ...] = ()
     project: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
     stands_for: str = ""
     """`what is here for what the names promise`: shown wherever a user meets the image. One line."""
 
@@ -68,9 +74,9 @@ class Recipe:
         return self.path.parent
 
 
-_LISTS = ("names", "apt", "pip", "pip-options", "entrypoint", "cmd", "preload", "expose")
-_MAPS = ("files", "env")
-_TEXTS = ("base", "python", "user", "workdir", "stands-for")
+_LISTS = ("names", "apt", "pip", "pip-options", "pip-no-deps", "entrypoint", "cmd", "preload", "expose")
+_MAPS = ("files", "env", "labels")
+_TEXTS = ("base", "python", "python-requires", "user", "workdir", "stands-for")
 _SWITCHES = ("project",)
 KNOWN_FIELDS = (*_LISTS, *_MAPS, *_TEXTS, *_SWITCHES)
 

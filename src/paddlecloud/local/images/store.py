@@ -244,6 +244,7 @@ class ImageStore:
             readonly=tuple(dict.fromkeys((*readonly, *hidden_folders(plan.python, self.cache)))),
             library=library,
             preload=plan.preload,
+            labels=plan.labels,
             stands_for=plan.stands_for,
         )
 

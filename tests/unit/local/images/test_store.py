@@ -134,6 +134,31 @@ async def test_packages_of_the_base_are_shared_and_only_others_are_installed(sto
     assert run_python(more, "import tiny; print(tiny.VALUE)") == "41"
 
 
+async def test_a_package_can_be_installed_without_what_it_declares(store: ImageStore, recipes: Path) -> None:
+    fields = {"pip": ["./tiny-1.0-py3-none-any.whl"], "pip-no-deps": ["./old-1.0-py3-none-any.whl"]}
+    path = write_recipe(recipes, "old", **fields, **{"pip-options": ["--no-index"]})
+    write_wheel(path.parent)
+    write_wheel(path.parent, "old", "VALUE = 1\n", requires="no-such-package==1.0")
+    write_recipe(recipes, "upon", base="example.com/old:v1", files={"/a": "a"})
+    (recipes / "upon" / "a").write_text("a")
+    upon = await store.build("example.com/upon:v1")
+    assert run_python(upon, "import tiny, old; print(tiny.VALUE + old.VALUE)") == "42"
+
+
+async def test_packages_for_other_interpreters_are_refused_before_anything_is_installed(
+    store: ImageStore, recipes: Path
+) -> None:
+    path = write_recipe(recipes, "later", **{"python-requires": ">=3.98,<3.99"})
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    with pytest.raises(
+        ImageUnavailable, match=f"needs? Python >=3.98,<3.99, and its base has {own}; run the platform with"
+    ):
+        await store.build("example.com/later:v1")
+    path.write_text(path.read_text().replace(">=3.98,<3.99", "3.98"))
+    with pytest.raises(ImageUnavailable, match="python-requires: '3.98' must look like"):
+        await store.build("example.com/later:v1")
+
+
 async def test_another_version_of_a_package_of_the_base_leaves_the_base_as_it_was(
     store: ImageStore, recipes: Path, tmp_path: Path
 ) -> None:
@@ -441,7 +466,7 @@ async def test_a_digest_is_honoured_where_it_is_declared_or_is_the_environments_
 
 PROMISED = {  # what is shipped under names of others, and a word of what is in it
     "paddlepaddle/paddle:2.4.0rc0-gpu-cuda11.2-cudnn8.1-trt8.0": "CPU Paddle 2.6.2",
-    "paddlecloud/paddleocr:2.5-gpu-cuda10.2-cudnn7-efbb0a": "nobody trained",
+    "paddlecloud/paddleocr:2.5-gpu-cuda10.2-cudnn7-efbb0a": "are not trained",
     "registry.baidubce.com/paddleflow-public/paddledetection:2.4": "small object detector",
     "registry.baidubce.com/paddleflow-public/paddleclas:2.3": "small network",
     "registry.baidubce.com/paddleflow-public/resnetcanary-serving:latest": "drawing",
