@@ -32,6 +32,8 @@ try:
 except ImportError as error:
     sys.stderr.write("kfp cannot be imported by %s: %s" % (sys.executable, error))
     sys.exit(43)
+with open(target + ".kfp", "w") as file:
+    file.write(getattr(kfp, "__version__", ""))
 warnings.simplefilter("ignore")
 # A file that is changed within a second, to one of the same length, would be taken from __pycache__.
 sys.dont_write_bytecode = True
@@ -65,6 +67,14 @@ class NoKfp(CompileError):
     """The interpreter has no kfp, or does not start."""
 
 
+class OtherGeneration(CompileError):
+    """The file uses names that the installed kfp lacks: kfp 1 and kfp 2 share few. `wanted` is the other one."""
+
+    def __init__(self, message: str, *, version: str) -> None:
+        self.wanted = 1 if version.startswith("2") else 2
+        super().__init__(f"{message}; it seems to be written for kfp {self.wanted}, and this is kfp {version}")
+
+
 def compile_file(
     path: Path, *, function: str = "", python: str = "", environ: Mapping[str, str] | None = None
 ) -> bytes:
@@ -83,7 +93,11 @@ def compile_file(
         if done.returncode == _NO_KFP:
             raise NoKfp(done.stderr.strip())
         if done.returncode != 0 or not target.exists():
-            raise CompileError(_message(done.stderr, path) or f"{path} was not compiled, without a reason")
+            said = _message(done.stderr, path) or f"{path} was not compiled, without a reason"
+            version = target.with_name(f"{target.name}.kfp")
+            if _UNKNOWN_TO_KFP.search(said) and version.exists() and (known := version.read_text()):
+                raise OtherGeneration(said, version=known)
+            raise CompileError(said)
         return target.read_bytes()
 
 
@@ -110,6 +124,9 @@ def interpreter(environ: Mapping[str, str]) -> str:
     return shutil.which("python3", path=environ.get("PATH")) or sys.executable
 
 
+_UNKNOWN_TO_KFP = re.compile(
+    r"module 'kfp[\w.]*' has no attribute|cannot import name '\w+' from 'kfp|No module named 'kfp\."
+)
 _FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
 
 

@@ -31,7 +31,7 @@ LONGEST_MESSAGE = 1000
 
 
 def build(slot: Slot, metrics: Metrics, *, intake: Intake) -> web.Application:
-    app = web.Application(middlewares=[_refusals(metrics, intake)])
+    app = web.Application(middlewares=[_refusals(slot, metrics, intake)])
     routes = _Routes(slot, metrics, intake)
     app.add_routes(
         [
@@ -138,11 +138,11 @@ class _Routes:
         return web.Response(body=self._metrics.registry.render().encode(), headers={"Content-Type": CONTENT_TYPE})
 
 
-def _refusals(metrics: Metrics, intake: Intake) -> Any:
+def _refusals(slot: Slot, metrics: Metrics, intake: Intake) -> Any:
     @web.middleware
     async def refuse(request: web.Request, handler: Handler) -> web.Response:
         began = time.monotonic()
-        answer = await _answer(request, handler)
+        answer = await _answer(request, handler, slot.name)
         if request.method == "POST":
             name = request.match_info.get("name", "") if answer.status != 404 else ""
             metrics.requests.inc(name, str(answer.status))
@@ -153,7 +153,7 @@ def _refusals(metrics: Metrics, intake: Intake) -> Any:
     return refuse
 
 
-async def _answer(request: web.Request, handler: Handler) -> web.Response:
+async def _answer(request: web.Request, handler: Handler, served: str) -> web.Response:
     try:
         return await handler(request)
     except Overloaded as error:
@@ -164,7 +164,11 @@ async def _answer(request: web.Request, handler: Handler) -> web.Response:
         return _refusal(request, error.status, str(error))
     except web.HTTPException as error:
         if error.status == 404:
-            return _refusal(request, 404, f"there is nothing at {request.path}; the model is at /v2/models/NAME/infer")
+            where = f"the model is at /v2/models/{served}/infer, an example of a request at /v2/models/{served}/example"
+            return _refusal(request, 404, f"there is nothing at {request.path}; {where}")
+        if isinstance(error, web.HTTPMethodNotAllowed):
+            takes = " or ".join(sorted(error.allowed_methods - {"HEAD"}))
+            return _refusal(request, 405, f"{request.path} takes {takes}, not {request.method}")
         return _refusal(request, error.status, error.reason)
     except Exception:
         log.exception("%s %s failed", request.method, request.path)

@@ -50,6 +50,11 @@ class Slot:
         """Why the newest version, or its faster form, is not the one served; empty when it is."""
 
     @property
+    def name(self) -> str:
+        """Under which the model is asked for; a model without a name given has its own."""
+        return self._model.name if self._model is not None else self._name or "NAME"
+
+    @property
     def ready(self) -> bool:
         return self._model is not None
 

@@ -54,3 +54,24 @@ def test_the_bytecode_of_kfp_is_kept_and_that_of_the_users_files_is_not(
         assert compiled(file) == word.encode()
     assert list(kfp.glob("__pycache__/compiler.*.pyc"))
     assert not (tmp_path / "__pycache__").exists()
+
+
+@pytest.mark.parametrize(
+    ("version", "line", "generation"),
+    [
+        ("2.17.0", "kfp.dsl.VolumeOp", 1),
+        ("2.17.0", "from kfp.dsl import ContainerOp", 1),
+        ("1.8.22", "import kfp.kubernetes", 2),
+    ],
+)
+def test_a_file_for_the_other_generation_of_kfp_is_said_to_be_one(
+    compiled: Compile, kfp: Path, tmp_path: Path, version: str, line: str, generation: int
+) -> None:
+    (kfp / "__init__.py").write_text(f"__version__ = {version!r}\n")
+    (kfp / "dsl.py").touch()
+    file = tmp_path / "pipeline.py"
+    file.write_text(f"import kfp.dsl\n{line}\n")
+    said = f"it seems to be written for kfp {generation}, and this is kfp {version}$"
+    with pytest.raises(compiling.OtherGeneration, match=said) as refused:
+        compiled(file)
+    assert (refused.value.wanted, "pipeline.py, line 2: " in str(refused.value)) == (generation, True)

@@ -27,7 +27,7 @@ from paddlecloud.pipelines.runs import actions, cache_misses, record, schedule, 
 from paddlecloud.pipelines.runs.package import Package, PackageError
 from paddlecloud.pipelines.runs.submission import RunRequest
 from paddlecloud.sdk import pipelines as sdk
-from paddlecloud.sdk.compiling import CompileError, NoKfp
+from paddlecloud.sdk.compiling import CompileError, NoKfp, OtherGeneration
 from paddlecloud.sdk.failed_steps import failure_of
 
 LONGEST_SCHEDULE_NAME = 52
@@ -263,7 +263,11 @@ def _readable(file: str) -> Iterator[None]:
     try:
         yield
     except CompileError as error:
-        following = "--python PATH of an environment with kfp, or pip install kfp" if isinstance(error, NoKfp) else ""
+        following = ""
+        if isinstance(error, NoKfp):
+            following = "--python PATH of an environment with kfp, or pip install kfp"
+        elif isinstance(error, OtherGeneration):
+            following = f"--python PATH of an environment with kfp {error.wanted} (pip install 'kfp=={error.wanted}.*')"
         raise InputError(f"{file} cannot be compiled", why=str(error), next=following) from error
     except PackageError as error:
         raise InputError(f"{file} cannot be run", why=str(error)) from error

@@ -33,6 +33,8 @@ def describe(obj: Object, *, members: Sequence[Member], events: Sequence[Object]
     if obj.get("kind") == "Secret":
         body = {key: _masked(value) if key in ("data", "stringData") else value for key, value in body.items()}
     status = {key: value for key, value in (obj.get("status") or {}).items() if key not in _SHOWN_ELSEWHERE}
+    if status.get("lastValidSpec") == obj.get("spec"):
+        status.pop("lastValidSpec", None)  # of interest only where the job runs by another spec than the one shown
     if str(obj.get("apiVersion")).startswith(f"{GROUP}/"):
         body, status = _cut(body), _cut(status)
     for key, value in body.items():

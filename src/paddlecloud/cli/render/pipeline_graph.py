@@ -128,9 +128,9 @@ class Live:
 
 
 def _pending_reason(step: Step) -> str:
-    """Why a step waits, if that does not pass by itself. Details such as how much is free change all the time."""
-    reason = step.message.partition(":")[0] if step.phase == "Pending" else ""
-    return "" if reason in ON_THE_WAY else reason
+    """Why a step waits. Details such as how much is free change all the time; an image that is built takes minutes."""
+    reason, _, text = step.message.partition(": ") if step.phase == "Pending" else ("", "", "")
+    return text if reason in ON_THE_WAY else reason
 
 
 def _advice(session: Session, workflow: Object, steps: Sequence[Step]) -> list[str]:

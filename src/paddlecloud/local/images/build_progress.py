@@ -76,7 +76,7 @@ class BuildProgress:
         total = sum(self._sizes.values())
         done = min(total, arrived)
         parts = [f"downloaded {size(done)} of {size(total)} announced by now"]
-        if done:
+        if 0 < done < total:  # of what is complete no time is left, and more may come
             rate = done / elapsed
             parts += [f"{size(rate)}/s", f"{(total - done) / rate:.0f} s left for these"]
         return parts

@@ -332,3 +332,10 @@ def test_a_bound_sample_set_is_explained_by_its_cache_server_that_fails(stub: St
     head, text = pdc("explain", "sampleset/set").out.splitlines()
     assert head == "sampleset/set: failed (CrashLoopBackOff)"
     assert "set-runtime-0: container runtime ended with exit code 1: PermissionError: /cache" in text
+
+
+def test_the_last_valid_spec_of_a_job_is_shown_only_where_it_is_another(stub: Stub, pdc: Pdc) -> None:
+    job = make_job(stub)
+    for last, shown in ((job["spec"], False), ({"worker": {"replicas": 9}}, True)):
+        job["status"]["lastValidSpec"] = last
+        assert ("lastValidSpec" in pdc("describe", "pdj/wide").out) is shown

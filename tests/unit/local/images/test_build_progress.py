@@ -44,6 +44,14 @@ def test_a_download_by_pip_has_bytes_rate_and_time_left(progress: BuildProgress,
     )
 
 
+def test_of_what_is_complete_no_time_is_left(progress: BuildProgress, clock: Clock, tmp_path: Path) -> None:
+    progress.line("  Downloading numpy-2.0-cp311.whl (2.0 MB)")
+    (tmp_path / "pip-unpack-x").mkdir()
+    (tmp_path / "pip-unpack-x" / "numpy-2.0-cp311.whl").write_bytes(b"x" * 2_000_000)
+    clock.now = 5
+    assert progress.text().endswith(": downloaded 2.0 MB of 2.0 MB announced by now, 5 s so far")
+
+
 def test_a_download_by_uv_has_no_time_left_because_nobody_knows_it(progress: BuildProgress, clock: Clock) -> None:
     progress.written(1_000_000)
     clock.now = 1

@@ -14,6 +14,8 @@ from paddlecloud.local.workflow.executor.orders import BROKEN
 from paddlecloud.local.workflow.nodes import ERROR, FAILED, PENDING, RUNNING, SUCCEEDED
 from paddlecloud.local.workflow.pods.containers import INIT, MAIN
 
+_ON_THE_WAY = ("ContainerCreating", "PodInitializing")
+
 
 def observe(pod: Object, report: Mapping[str, Any] | None = None) -> tuple[str, str, dict[str, Any]]:
     """The phase of a node, a message, and further fields, from its pod. `report` is what was collected of its outputs,
@@ -54,12 +56,22 @@ def _is_ready(status: Object) -> bool:
 def _waiting(status: Object) -> str:
     for container in (*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())):
         waiting = (container.get("state") or {}).get("waiting") or {}
-        if waiting.get("reason") and waiting["reason"] not in ("ContainerCreating", "PodInitializing"):
+        if waiting.get("reason") in _ON_THE_WAY:
+            if waiting.get("message"):
+                return f"{waiting['reason']}: {_without_progress(str(waiting['message']))}"
+        elif waiting.get("reason"):
             return f"{waiting['reason']}: {waiting['message']}" if waiting.get("message") else str(waiting["reason"])
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
             return f"Unschedulable: {condition.get('message', '')}"
     return ""
+
+
+def _without_progress(message: str) -> str:
+    """`image "a": installing b`, of `image "a": installing b: downloaded 3 MB, 5 s so far`: a status is not written for
+    each megabyte."""
+    image, colon, rest = message.partition('": ')
+    return f"{image}{colon}{rest.partition(': ')[0]}" if colon else image
 
 
 def _failure(pod: Object) -> tuple[str, str]:
