@@ -137,10 +137,10 @@ async def test_both_languages_dark_colours_and_the_keyboard(tab: Tab, server: Ta
     await tab.until("document.documentElement.dataset.theme", "dark")
     assert await tab.js("getComputedStyle(document.body).backgroundColor") != light
     await tab.click("button[name=language]")
-    await tab.sees("作业", "h1")
+    await tab.sees("搜索：z", "h1")
     assert await tab.js("document.documentElement.lang") == "zh"
     await tab.click("button[name=language]")
-    await tab.sees("Jobs", "h1")
+    await tab.sees("Search: z", "h1")
 
 
 async def test_without_scripts_pages_are_read_and_logs_are_a_link_away(

@@ -30,8 +30,18 @@ function listen() {
   events.onopen = () => show("on");
   events.onerror = () => {
     show("lost");
-    if (events && events.readyState === EventSource.CLOSED) { stop(); setTimeout(listen, 3000); }
+    if (events && events.readyState === EventSource.CLOSED) { stop(); look(); }
   };
+}
+
+// A stream that is refused does not say why; the page itself does: who is not signed in any more is shown how to.
+
+async function look() {
+  try {
+    const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+    if (answer.status === 401 || answer.status === 404) return location.reload();
+  } catch { /* still out of reach */ }
+  setTimeout(listen, 3000);
 }
 
 function stop() {
