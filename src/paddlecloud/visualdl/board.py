@@ -1,8 +1,10 @@
 """The VisualDL of a PaddleJob: `<job>-visualdl`, which belongs to the job and is deleted with it.
 
 It reads the job's own volumes, read-only, and runs near its pods where the scheduler can: a volume may be mounted on
-their node alone. It may show other jobs and claims beside the job. Then the folders of each job are below /jobs/NAME:
-runs of two jobs that write to the same path have two names.
+their node alone. Requests from elsewhere in the cluster need the job's uid, which those know who may read the job.
+
+It may show other jobs and claims beside the job. Then the folders of each job are below /jobs/NAME: runs of two jobs
+that write to the same path have two names.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ def plan(shown: Sequence[Shown], flags: Flags) -> Board:
     placement = folders.together(placements)
     pod = {
         **folders.like_the_job(first),
-        "containers": [server.container(flags, placement.mounts)],
+        "containers": [server.container(flags, placement.mounts, key=str(meta["uid"]))],
         "volumes": list(placement.volumes),
         "affinity": {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(str(meta["name"]))]}},
     }

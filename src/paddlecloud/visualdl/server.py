@@ -16,17 +16,22 @@ IMAGE = f"paddlecloud/visualdl:{__version__}"
 PROGRAM = "/opt/visualdl/serve.py"
 ALIVE = "/alive"
 """Answered by VisualDL without reading any record, and without the headers of a browser."""
+KEY = "VISUALDL_KEY"
+WAKING = 60.0
+"""Seconds that VisualDL may take to start again for a request, before the Service has no pod for that while."""
 LABEL = "visualdl"
 RESOURCES = {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "2Gi"}}
 """It needs 160 MiB, and keeps what it shows of each run in memory."""
 
 
-def container(flags: Flags, mounts: Sequence[Object]) -> Object:
+def container(flags: Flags, mounts: Sequence[Object], *, key: str = "") -> Object:
+    """With a key, requests that do not come through a port-forward need it."""
     return {
         "name": "visualdl",
         "image": IMAGE,
         "command": ["python", PROGRAM],
         "args": literals(flags.arguments()),
+        "env": [{"name": KEY, "value": key}] if key else [],
         "ports": [{"name": "http", "containerPort": flags.port}],
         "readinessProbe": _probe(flags),
         "resources": RESOURCES,
@@ -63,6 +68,7 @@ def service(name: str, namespace: str, port: int) -> Object:
 def _probe(flags: Flags) -> Object:
     """The kubelet does not reach a pod's loopback, so there the pod asks itself, more rarely."""
     if not flags.is_private:
-        return {"httpGet": {"path": ALIVE, "port": flags.port}, "periodSeconds": 2, "timeoutSeconds": 5}
+        probe = {"httpGet": {"path": ALIVE, "port": flags.port}, "periodSeconds": 2, "timeoutSeconds": 5}
+        return {**probe, "failureThreshold": round(WAKING / 5)}
     question = f"import urllib.request as web; web.urlopen('http://{flags.host}:{flags.port}{ALIVE}', timeout=5)"
     return {"exec": {"command": ["python", "-c", question]}, "periodSeconds": 10, "timeoutSeconds": 10}

@@ -122,6 +122,7 @@ def test_a_board_belongs_to_its_job_and_only_reads_its_volumes() -> None:
     (container,) = pod["containers"]
     assert container["volumeMounts"] == [{**AT_TASK, "readOnly": True}]
     assert pod["volumes"] == [CLAIM]
+    assert container["env"] == [{"name": "VISUALDL_KEY", "value": "u1"}], "who may read the job knows its uid"
     assert pod["automountServiceAccountToken"] is False
     assert pod["tolerations"] == [{"key": "gpu"}], "where the job's pods may run, their volumes can be mounted"
     assert JOB_LABEL not in deployment["spec"]["template"]["metadata"]["labels"]
