@@ -23,6 +23,7 @@ from embedded.hub_world import KIND, follows_its_alias, push_two, sent
 from embedded.serving_world import read
 from harness import Completed, Kubectl, Target, need, pdc, until
 from paddlecloud.modelhub import names
+from paddlecloud.pipelines.components.image import IMAGE
 from scenarios.model_stores import UPLOADER, ModelStore, model_store
 
 from .operators import NAMESPACE, pods_of
@@ -100,6 +101,24 @@ def test_the_hubs_pods_are_closed_and_an_upload_goes_on_when_one_is_killed(
     assert "Traceback" not in log
     assert token not in log
     run("model", "rm", "big", "-y", "--force")
+
+
+def test_a_pod_beside_the_hub_finds_it_and_other_pods_are_given_its_address(
+    start: Callable[..., ModelStore], server: Target, kubectl: Kubectl, namespace: str
+) -> None:
+    """As the steps of pipelines, which run in the namespace of the chart unless it is said otherwise."""
+    server.offer(IMAGE)
+    start()
+    program = "import os; from paddlecloud.modelhub import discovery; print('hub', discovery.address(os.environ))"
+    found = {}
+    for place in (NAMESPACE, namespace):
+        run = ("run", "finds-the-hub", "-n", place, f"--image={IMAGE}", "--restart=Never", "--command", "--")
+        kubectl(*run, "python", "-c", program)
+        phase = ("get", "pod", "finds-the-hub", "-n", place, "-o", "jsonpath={.status.phase}")
+        until(lambda phase=phase: kubectl(*phase).stdout, "Succeeded", timeout=200)
+        found[place] = kubectl("logs", "finds-the-hub", "-n", place).stdout.strip()
+        kubectl("delete", "pod", "finds-the-hub", "-n", place, "--wait=false")
+    assert found == {NAMESPACE: f"hub http://{names.SERVICE}:{names.PORT}", namespace: "hub"}
 
 
 def test_services_of_the_chart_follow_an_alias_on_real_knative(

@@ -367,6 +367,31 @@ def test_who_lacks_a_right_is_refused_and_leaves_nothing(
     assert kubectl("get", "pods", "-o", "name").stdout == "pod/ppocr-det-worker-0\n"
 
 
+def test_other_pods_need_the_uid_of_the_job(kubectl: Kubectl, server: Target, namespace: str, job: str) -> None:
+    """All addresses of the embedded platform are of loopback, as port-forwards are: there everybody is let through."""
+    command = [sys.executable, "-m", "paddlecloud.cli.main", "-n", namespace, "visualdl", "ppocr-det", "--detach"]
+    done = subprocess.run(command, capture_output=True, text=True, env=server.env, timeout=600)
+    assert done.returncode == 0, done.stderr
+    uid = read(kubectl, "pdj", "ppocr-det")["metadata"]["uid"]
+    url = f"http://ppocr-det-visualdl.{namespace}:8040/app/api/runs"
+    program = f"""
+import http.cookiejar, urllib.error, urllib.request as web
+client = web.build_opener(web.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+def status(url):
+    try:
+        return client.open(url, timeout=60).status
+    except urllib.error.HTTPError as error:
+        return error.code
+print([status({url!r} + query) for query in ("", "?key=wrong", "?key={uid}", "")])
+"""
+    container = {"name": "asks", "image": IMAGE, "command": ["python", "-c", program]}
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "asks"}}
+    apply(kubectl, json.dumps({**pod, "spec": {"containers": [container], "restartPolicy": "Never"}}))
+    until(lambda: read(kubectl, "pod", "asks")["status"].get("phase"), "Succeeded", timeout=200)
+    first = [200, 200] if server.embedded else [403, 403]
+    assert json.loads(kubectl("logs", "asks").stdout) == [*first, 200, 200]
+
+
 def test_what_has_the_name_and_is_not_the_jobs_is_left_alone(
     kubectl: Kubectl, server: Target, namespace: str, job: str
 ) -> None:

@@ -98,6 +98,30 @@ async def test_nobody_loses_a_place_to_a_tenant_with_as_many(monkeypatch: pytest
             assert len(cut) == 1, "one slot for one that waits"
 
 
+async def test_two_slow_tenants_that_hold_all_slots_give_one_to_a_third(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "PATIENCE", 0.0)
+    monkeypatch.setattr(slots, "AGAIN", 0.01)
+    held = Slots(server.WRITERS, SystemClock())
+
+    async def upload_slowly(tenant: str, begun: asyncio.Event) -> None:
+        over = asyncio.Event()
+        async with held.slot(tenant, over.set) as slot:
+            with slot.of_client():
+                begun.set()
+                await over.wait()
+
+    begun = [asyncio.Event() for _ in range(server.WRITERS)]
+    slow = [asyncio.create_task(upload_slowly("ab"[number % 2], one)) for number, one in enumerate(begun)]
+    await asyncio.gather(*(one.wait() for one in begun))
+    third = held.slot("c", lambda: None)
+    await asyncio.wait_for(third.__aenter__(), 30)
+    assert sum(task.done() for task in slow) == 1
+    await third.__aexit__(None, None, None)
+    for task in slow:
+        task.cancel()
+    await asyncio.gather(*slow, return_exceptions=True)
+
+
 @in_a_folder
 async def test_very_many_metrics_hold_up_nobody(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     for field, value in (("metrics", "1"), ("origin", '""')):
