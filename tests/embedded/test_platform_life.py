@@ -257,9 +257,11 @@ def test_a_control_plane_that_answers_nobody_is_named_and_ended_and_its_pods_wit
     assert is_there(program)
 
     monkeypatch.setattr("paddlecloud.platform.lifecycle.STOP_TIMEOUT", 1.0)
+    monkeypatch.setattr("paddlecloud.platform.lifecycle.REPORT_EVERY", 0.2)
     assert main(["down", "--data", str(data)]) == 0
     said = capsys.readouterr()
     assert f"stopped (data kept in {data})" in said.out
+    assert "stopping the platform: 0 s so far\n" in said.err
     assert "did not stop within 1 s and is killed" in said.err
     assert "it was killed; 1 pod of it ran on and was ended" in said.err
     assert not is_there(daemon)

@@ -23,9 +23,9 @@ from paddlecloud.platform.endpoint import Endpoint
 Report = Callable[[str], None]
 T = TypeVar("T")
 
-REPORT_EVERY = 5.0  # seconds between two reports about a start that takes long
+REPORT_EVERY = 5.0  # seconds between two reports about a start or a stop that takes long
 START_TIMEOUT = 180.0  # a start takes less than a second, and ten times that on a machine with other work
-STOP_TIMEOUT = 30.0
+STOP_TIMEOUT = 60.0  # requests in progress have ten seconds, and everything takes longer on a machine with other work
 MAX_NODES = 64
 LOG = "platform.log"
 
@@ -228,7 +228,7 @@ def stop(data: Path, *, report: Report = no_report) -> Stopped:
 
 def _end_daemon(data: Path, found: Endpoint, report: Report) -> bool:
     """True when it had to be killed."""
-    if _signal(found.pid, data, signal.SIGTERM, signal.SIGCONT):
+    if _signal(found.pid, data, signal.SIGTERM, signal.SIGCONT, report=report):
         return False
     report(
         f"the platform (pid {found.pid}) did not stop within {STOP_TIMEOUT:.0f} s and is killed; "
@@ -242,17 +242,21 @@ def _end_daemon(data: Path, found: Endpoint, report: Report) -> bool:
     return True
 
 
-def _signal(pid: int, data: Path, *numbers: signal.Signals) -> bool:
+def _signal(pid: int, data: Path, *numbers: signal.Signals, report: Report = no_report) -> bool:
     """Send the signals to the daemon and wait for its end. True when it has ended."""
     try:
         for number in numbers:
             os.kill(pid, number)
     except ProcessLookupError:
         return True
-    deadline = time.monotonic() + STOP_TIMEOUT
+    began = reported = time.monotonic()
     while endpoint.is_daemon(pid, data):
-        if time.monotonic() >= deadline:
+        now = time.monotonic()
+        if now - began >= STOP_TIMEOUT:
             return False
+        if now - reported >= REPORT_EVERY:
+            reported = now
+            report(f"stopping the platform: {now - began:.0f} s so far")
         time.sleep(0.02)
     with contextlib.suppress(ChildProcessError):  # of another process, as a rule
         os.waitpid(pid, os.WNOHANG)

@@ -207,7 +207,9 @@ class PaddleServiceController(Operator[Observed, Plan]):
             models.update(await self._named(MODELS, namespace, meant.model))
             if version := version_meant(meant, models.get(meant.model)):
                 versions.update(await self._named(MODELVERSIONS, namespace, object_name(meant.model, version)))
-        return Hub(models, versions)
+        lacks = hub_models(settings) - models.keys()
+        there = self._models.cache.list(namespace) if lacks and self._models is not None else ()
+        return Hub(models, versions, sorted(str(each["metadata"]["name"]) for each in there))
 
     async def _named(self, resource: Resource, namespace: str, name: str) -> dict[str, Object]:
         found = await self.client.list(resource, namespace, field_selector=f"metadata.name={name}")

@@ -12,13 +12,14 @@ now, is reported, and what serves goes on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from paddlecloud.api.model.reference import LATEST, Reference, object_name
 from paddlecloud.api.paddleservice import ServiceSettings
 from paddlecloud.api.paddleservice.named_model import hub_reference, is_name, stored_name
 from paddlecloud.controllers.paddleservice.names import CANARY, DEFAULT
+from paddlecloud.kube import nearest
 from paddlecloud.kube.conditions import ConditionState
 from paddlecloud.kube.resource import Object
 
@@ -62,6 +63,13 @@ class Hub(NamedTuple):
 
     models: Mapping[str, Object] = {}
     versions: Mapping[str, Object] = {}
+    names: Sequence[str] = ()
+    """Of all models there, where one that is named does not exist."""
+
+    def missing(self, model: str, namespace: str) -> str:
+        """That there is no such model, and which was meant."""
+        meant = f" ({hint})" if (hint := nearest.question(model, self.names)) else ""
+        return f"there is no Model {model} in namespace {namespace}{meant}"
 
     def digest(self, model: str, version: str) -> str:
         """Empty where there is no such version."""
@@ -156,7 +164,7 @@ def _resolve(question: Question, hub: Hub, *, tells: bool) -> Resolution:
     meant = hub_reference(text)
     in_hub = meant is not None and ("@" in text or kept is not None or meant.model in hub.models)
     if meant is None or not in_hub:
-        return _of_store(question)
+        return _of_store(question, hub)
     if question.follow and meant.version and tells:
         return _pinned(question, meant, hub)
     if kept is None:
@@ -187,7 +195,7 @@ def _same(found: Version | None, kept: Version) -> bool:
     return found is not None and found is not kept and found[:2] == kept[:2]
 
 
-def _of_store(question: Question) -> Resolution:
+def _of_store(question: Question, hub: Hub) -> Resolution:
     if question.has_store:
         return Resolution(Version(*stored_name(question.reference)), FOUND)
     name = stored_name(question.reference)[0]
@@ -195,7 +203,7 @@ def _of_store(question: Question) -> Resolution:
         None,
         _problem(
             "ModelNotFound",
-            f"there is no Model {name} in namespace {question.namespace}, where `pdc model ls` lists what there is and "
+            f"{hub.missing(name, question.namespace)}, where `pdc model ls` lists what there is and "
             f"`pdc model push {name} FOLDER` adds one; and no model store is configured, which {MODEL_ENDPOINT} of the "
             "controller, or in the service's env, would do",
         ),
@@ -224,10 +232,11 @@ def _version_of(question: Question, meant: Reference, hub: Hub) -> tuple[str, Co
     if version := version_meant(meant, model):
         return version, None
     if model is None:
-        text = f"there is no Model {meant.model} in namespace {question.namespace}: `pdc model ls` lists what there is"
+        text = f"{hub.missing(meant.model, question.namespace)}: `pdc model ls` lists what there is"
         return "", _problem("ModelNotFound", text)
     aliases = _aliases(model)
     there = f"it has {', '.join(sorted(aliases))}" if aliases else "it has none"
+    there += f" ({hint})" if (hint := nearest.question(meant.alias, aliases)) else ""
     return "", _problem(
         "AliasNotFound",
         f"model {meant.model} has no alias {meant.alias}; {there}: `pdc model tag {meant.model}:VERSION {meant.alias}` "

@@ -90,6 +90,21 @@ def test_which_version_is_meant(model: str, found: Hub, site: Site, meant: tuple
         ("ocr@production", hub(BOTH, latest="8"), SITE, "AliasNotFound", "it has latest: `pdc model tag ocr:VERSION"),
         ("ocr@production", hub({}, production="9"), SITE, "VersionNotFound", "points to version 9, which does not"),
         ("ocr:9", hub(BOTH), STORE, "VersionNotFound", "`pdc model ls ocr` lists those that do"),
+        (
+            "ocr@prdoction",
+            hub(BOTH, production="8"),
+            SITE,
+            "AliasNotFound",
+            'it has production (did you mean "production"?)',
+        ),
+        (
+            "orc:7",
+            Hub(names=("ocr",)),
+            SITE,
+            "ModelNotFound",
+            'no Model orc in namespace ns (did you mean "ocr"?), where',
+        ),
+        ("orc@latest", Hub(names=("ocr",)), SITE, "ModelNotFound", '(did you mean "ocr"?): `pdc model ls`'),
         ("digits:v3", hub(BOTH), SITE, "ModelNotFound", "PADDLECLOUD_MODEL_ENDPOINT of the controller"),
         (
             "digits:v3",
