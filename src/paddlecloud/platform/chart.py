@@ -80,6 +80,14 @@ def user_roles() -> list[Object]:
     return made
 
 
+def dashboard_rules() -> list[Object]:
+    """Of the account of the dashboard's watches."""
+    import yaml
+
+    rules: list[Object] = yaml.safe_load((chart() / "dashboard-account.yaml").read_text())["rules"]
+    return rules
+
+
 def _rules() -> dict[str, dict[str, list[Any]]]:
     import yaml
 

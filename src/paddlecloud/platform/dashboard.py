@@ -28,28 +28,12 @@ STOP_SECONDS = 3.0
 RESTART_SECONDS = 1.0
 _HOST = "127.0.0.1"
 _RBAC = "rbac.authorization.k8s.io"
-_READ = ("get", "list", "watch")
-_SHOWN: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("", ("events", "namespaces", "nodes", "persistentvolumeclaims", "pods", "services")),
-    ("apps", ("deployments",)),
-    ("argoproj.io", ("cronworkflows", "workflows")),
-    ("batch.paddlepaddle.org", ("paddlejobs", "samplejobs", "samplesets")),
-    ("metrics.k8s.io", ("nodes", "pods")),
-    ("modelhub.paddlepaddle.org", ("models", "modelversions")),
-    ("policy", ("poddisruptionbudgets",)),
-    ("scheduling.k8s.io", ("priorityclasses",)),
-    ("scheduling.x-k8s.io", ("podgroups",)),
-    ("scheduling.volcano.sh", ("podgroups", "queues")),
-    ("serving.knative.dev", ("revisions", "routes", "services")),
-    ("serving.paddlepaddle.org", ("paddleservices",)),
-)
-"""What pages show. Neither Secrets nor ConfigMaps are among it: no page can show them by mistake."""
 
 
 def objects() -> list[Object]:
     """The account of the watches, and its rights."""
     name = f"paddlecloud:{NAME}"
-    rules = [{"apiGroups": [group], "resources": [*kinds], "verbs": [*_READ]} for group, kinds in _SHOWN]
+    rules = chart.dashboard_rules()
     account = {"namespace": chart.NAMESPACE, "name": NAME}
     return [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": dict(account)},

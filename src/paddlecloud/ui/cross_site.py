@@ -29,4 +29,9 @@ def is_of_another_site(request: web.BaseRequest) -> bool:
     """Whether a page of another site began it, also one of another port of this name. Our own pages send no referrer,
     so browsers give their origin as `null`; old ones, which do not say what began a request, at least give that."""
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin", "null")
-    return site in ("cross-site", "same-site") or (site is None and origin not in ("null", f"http://{request.host}"))
+    return site in ("cross-site", "same-site") or (site is None and origin not in ("null", *_origins(request)))
+
+
+def _origins(request: web.BaseRequest) -> tuple[str, str]:
+    """Of this name: whether browsers reach it over TLS, a proxy knows."""
+    return f"http://{request.host}", f"https://{request.host}"

@@ -30,6 +30,7 @@ from paddlecloud.ui.action_pages import ActionPages
 from paddlecloud.ui.asked import Asked, DashboardPage
 from paddlecloud.ui.cross_site import hop, is_of_another_site, local
 from paddlecloud.ui.curve_reader import CurveReader
+from paddlecloud.ui.exposure import ON_ONE_MACHINE, Exposure
 from paddlecloud.ui.feed import Feed
 from paddlecloud.ui.frame import LANGUAGE, THEME, THEMES, Frame, language_of, theme_of
 from paddlecloud.ui.job_rows import row_of
@@ -38,6 +39,7 @@ from paddlecloud.ui.pages.compare import wanted
 from paddlecloud.ui.reader import Reader
 from paddlecloud.ui.responses import HEADERS, Refused, is_expected, problem, rendered, see_other
 from paddlecloud.ui.sessions import CODE_SECONDS, Identity, Sessions, ViewerSession
+from paddlecloud.ui.trusted_proxy import TrustedProxies
 from paddlecloud.ui.verdicts import Examiner
 from paddlecloud.ui.words import LANGUAGES
 
@@ -59,9 +61,18 @@ class DashboardServer:
     """`hosts` are the names that it answers to, as the header Host has them; `by_token` makes an identity of a token,
     and raises `Unauthorized` for one that the API server does not accept."""
 
-    def __init__(self, feed: Feed, by_token: ByToken, *, hosts: Callable[[], set[str]], clock: Clock | None = None):
+    def __init__(
+        self,
+        feed: Feed,
+        by_token: ByToken,
+        *,
+        hosts: Callable[[], set[str]],
+        clock: Clock | None = None,
+        exposure: Exposure = ON_ONE_MACHINE,
+    ) -> None:
         self.feed = feed
         self._by_token, self._hosts = by_token, hosts
+        self._https, self._proxies = exposure.https, TrustedProxies(exposure.proxies)
         self._clock = clock or SystemClock()
         self.sessions = Sessions(self._clock)
         self._examiners: WeakKeyDictionary[ViewerSession, Examiner] = WeakKeyDictionary()
@@ -128,6 +139,7 @@ class DashboardServer:
                 raise Refused(421, "sign-in.host")
             if request.method == "POST" and is_of_another_site(request):
                 raise Refused(403, "problem.form")
+            await self._take_handed_on(request)
             answer = await handler(request)
         except web.HTTPException:
             raise
@@ -141,14 +153,28 @@ class DashboardServer:
     def _problem(self, request: web.Request, error: Exception) -> web.Response:
         session = self._found(request)
         if isinstance(error, Unauthorized) and session is not None:
-            self.sessions.close(request.cookies.get(COOKIE, ""))
+            self.sessions.close(self._key(request))
             error, session = Refused(401, "sign-in.expired"), None
         if not is_expected(error):
             log.error("%s %s failed", request.method, request.path, exc_info=error)
         return problem(self.frame(request, session), error)
 
+    async def _take_handed_on(self, request: web.Request) -> None:
+        """A token that a trusted proxy hands on opens the session of its requests."""
+        token = self._proxies.token_of(request)
+        if token and self._found(request) is None and request.path not in ("/-/healthz", "/-/codes"):
+            try:
+                self.sessions.open(await self._by_token(token), self._key(request))
+            except ApiError as error:
+                raise Refused(401, "sign-in.refused", detail=error.message) from error
+
+    def _key(self, request: web.Request) -> str:
+        """By which its session is found; cookies beside a token that was handed on mean nothing."""
+        token = self._proxies.token_of(request)
+        return f"token {token}" if token else request.cookies.get(COOKIE, "")
+
     def _found(self, request: web.Request) -> ViewerSession | None:
-        return self.sessions.find(request.cookies.get(COOKIE, ""))
+        return self.sessions.find(self._key(request))
 
     def session(self, request: web.Request) -> ViewerSession:
         found = self._found(request)
@@ -298,7 +324,7 @@ class DashboardServer:
         rest = [(key, value) for key, value in request.query.items() if key != "code"]
         answer = hop(str(request.rel_url.with_query(rest)))
         if cookie is not None:
-            _set_session(answer, cookie)
+            _set_session(answer, cookie, https=self._https)
         return answer
 
     async def _code(self, request: web.Request) -> web.Response:
@@ -319,12 +345,12 @@ class DashboardServer:
         except ApiError as error:
             raise Refused(401, "sign-in.refused", detail=error.message) from error
         answer = see_other(local(form.get("back", "/")))
-        _set_session(answer, self.sessions.open(identity))
+        _set_session(answer, self.sessions.open(identity), https=self._https)
         return answer
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
         await self.form(request)
-        self.sessions.close(request.cookies.get(COOKIE, ""))
+        self.sessions.close(self._key(request))
         answer = see_other("/")
         answer.del_cookie(COOKIE)
         return answer
@@ -365,5 +391,5 @@ def page_of(path: str) -> tuple[DashboardPage, dict[str, str]]:
     raise Refused(404, "problem.no-page")
 
 
-def _set_session(answer: web.Response, cookie: str) -> None:
-    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/")
+def _set_session(answer: web.Response, cookie: str, *, https: bool) -> None:
+    answer.set_cookie(COOKIE, cookie, httponly=True, samesite="Strict", path="/", secure=https)

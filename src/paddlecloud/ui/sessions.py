@@ -111,8 +111,8 @@ class Sessions:
             return None
         return self.open(found[1])
 
-    def open(self, identity: Identity) -> str:
-        cookie = secrets.token_urlsafe(32)
+    def open(self, identity: Identity, cookie: str = "") -> str:
+        cookie = cookie or secrets.token_urlsafe(32)
         made = ViewerSession(identity, Rights(identity.client, self._clock), self._clock.monotonic())
         gone = self._sessions.put(_digest(cookie), identity.tenant, made)
         if gone is not None:

@@ -20,6 +20,7 @@ from paddlecloud.controllers.tenant import TenantSettings
 from paddlecloud.kube.shared_key import FIELD
 from paddlecloud.modelhub import names
 from paddlecloud.modelhub.read_grant import KEY_NAME
+from paddlecloud.platform.chart import dashboard_rules
 
 KUBERNETES = "1.31"
 
@@ -233,6 +234,28 @@ def test_the_pipelines_api_is_made_on_request_and_has_neither_account_nor_rights
     service = of_kind(made, "Service")["ml-pipeline"]
     assert service["spec"]["ports"][0]["port"] == 8888
     assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_the_dashboard_is_made_on_request_reads_what_pages_show_and_answers_under_its_names() -> None:
+    assert not any(name.endswith("-dashboard") for name in of_kind(render(), "Deployment"))
+    done = helm_command("template", "pdc", str(CHART), "--set", "dashboard.enabled=true")
+    assert done.returncode != 0
+    assert "dashboard.names is empty" in done.stderr
+    values = "dashboard.names={dash.example.com},dashboard.trustedProxies={10.1.0.0/16}"
+    made = render("dashboard.enabled=true", values)
+    (deployment,) = (obj for name, obj in of_kind(made, "Deployment").items() if name.endswith("-dashboard"))
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["containers"][0]["args"] == ["--name=dash.example.com", "--trusted-proxy=10.1.0.0/16"]
+    assert deployment["spec"]["replicas"] == 1, "sessions are in its memory"
+    (role,) = (obj for name, obj in of_kind(made, "ClusterRole").items() if name.endswith("-dashboard"))
+    assert {verb for rule in role["rules"] for verb in rule["verbs"]} == {"get", "list", "watch"}
+    assert role["rules"] == dashboard_rules(), "as on one machine"
+    assert not {"secrets", "configmaps"} & {kind for rule in role["rules"] for kind in rule["resources"]}
+    (binding,) = (obj for name, obj in of_kind(made, "ClusterRoleBinding").items() if name.endswith("-dashboard"))
+    assert binding["subjects"][0]["name"] == pod["serviceAccountName"]
+    plain = render("dashboard.enabled=true", "dashboard.names={dash.example.com}", "dashboard.https=false")
+    (deployment,) = (obj for name, obj in of_kind(plain, "Deployment").items() if name.endswith("-dashboard"))
+    assert "--http" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
 
 
 def test_a_store_of_models_brings_a_hub_that_services_fetch_from_and_that_has_no_account() -> None:
