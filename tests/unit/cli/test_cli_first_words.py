@@ -151,6 +151,14 @@ def test_a_program_in_a_service_that_sleeps_is_answered_with_what_wakes_it(stub:
     assert "curl -s http://127.0.0.9:8080/v2/models" in result.err
 
 
+@pytest.mark.parametrize("typed", ["train", "trian", "tarin"])
+def test_the_newest_object_of_a_generated_name_is_meant_by_its_beginning(stub: Stub, pdc: Pdc, typed: str) -> None:
+    for end, day in (("x7k2p", "01"), ("b4d9q", "02"), ("c5f7t", "01")):
+        meta = {"name": f"train-{end}", "generateName": "train-", "creationTimestamp": f"2026-01-{day}T00:00:00Z"}
+        stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}})
+    assert 'did you mean "train-b4d9q"?' in pdc("describe", f"pod/{typed}").err
+
+
 SERVICE = ("serving.paddlepaddle.org", "v1", "paddleservices", "PaddleService", True, ["pds"])
 
 

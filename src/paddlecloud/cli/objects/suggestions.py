@@ -14,7 +14,7 @@ from paddlecloud.cli.failures import INVALID, CliError
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import ApiError, Forbidden
-from paddlecloud.kube.nearest import question
+from paddlecloud.kube.nearest import nearest, question
 from paddlecloud.kube.resource import NAMESPACES, Object
 
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"|(\.[\w.\[\]"=:-]+): field not declared in schema')
@@ -43,16 +43,28 @@ def add(session: Session, error: Exception) -> None:
 
 def _add_name(session: Session, error: CliError, name: str, kinds: tuple[str, ...]) -> None:
     names: set[str] = set()
+    generated: dict[str, Object] = {}
     for kind in kinds:
         resource = session.api.entry(kind).resource
         listing = session.api.client.list(resource, session.namespace if resource.namespaced else None, limit=500)
-        names |= {str(obj["metadata"]["name"]) for obj in session.api.do(listing).items}
+        for obj in session.api.do(listing).items:
+            meta: Object = obj["metadata"]
+            names.add(str(meta["name"]))
+            if stem := str(meta.get("generateName") or "").rstrip("-"):
+                generated[stem] = max((generated.get(stem, meta), meta), key=_creation)
     if name in names:
         return  # the name is right: something else of it is missing
-    if near := question(name, names):
-        append(error, near)
+    near = "" if name in generated else nearest(name, names)
+    if not near and (stem := nearest(name, generated)):  # of `train-x7k2p` nobody types the end
+        near = str(generated[stem]["name"])
+    if near:
+        append(error, f'did you mean "{near}"?')
     else:
         _add_kind(session, error, name, searched=kinds)
+
+
+def _creation(meta: Object) -> str:
+    return str(meta.get("creationTimestamp") or "")
 
 
 def _add_kind(session: Session, error: CliError, name: str, *, searched: tuple[str, ...] = ()) -> None:
