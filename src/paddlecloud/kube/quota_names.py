@@ -31,5 +31,5 @@ def quota_name_problem(name: str) -> str:
     if is_quota_name(name):
         return ""
     hint = "" if "gpu" in name else question(name, STANDARD)  # "cpu" is near it, and not what was meant
-    hint = hint or "such as cpu, memory, pods, requests.storage or requests.nvidia.com/gpu"
+    hint = hint or "it limits cpu, memory, pods, requests.storage, requests.nvidia.com/gpu and the like"
     return f'"{name}" is nothing that a quota limits; {hint}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from paddlecloud.cli.failures import CliError
 from paddlecloud.cli.objects.schema import descend
 from paddlecloud.kube.resource import Resource
 from paddlecloud.kube.wording import cause_of
+from paddlecloud.pipelines.names import RUN_NAME
 from paddlecloud.sdk.manifest import ManifestError, read
 from unit.cli.conftest import Pdc
 from unit.cli.samples import make_job
@@ -151,10 +153,13 @@ def test_a_program_in_a_service_that_sleeps_is_answered_with_what_wakes_it(stub:
     assert "curl -s http://127.0.0.9:8080/v2/models" in result.err
 
 
+@pytest.mark.parametrize("generated", [{"generateName": "train-"}, {"annotations": {RUN_NAME: "train"}}])
 @pytest.mark.parametrize("typed", ["train", "trian", "tarin"])
-def test_the_newest_object_of_a_generated_name_is_meant_by_its_beginning(stub: Stub, pdc: Pdc, typed: str) -> None:
+def test_the_newest_object_of_a_generated_name_is_meant_by_its_beginning(
+    stub: Stub, pdc: Pdc, typed: str, generated: dict[str, Any]
+) -> None:
     for end, day in (("x7k2p", "01"), ("b4d9q", "02"), ("c5f7t", "01")):
-        meta = {"name": f"train-{end}", "generateName": "train-", "creationTimestamp": f"2026-01-{day}T00:00:00Z"}
+        meta = {"name": f"train-{end}", "creationTimestamp": f"2026-01-{day}T00:00:00Z", **generated}
         stub.add({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": []}})
     assert 'did you mean "train-b4d9q"?' in pdc("describe", f"pod/{typed}").err
 

@@ -21,7 +21,7 @@ def test_a_name_of_a_quota(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("cpus", '"cpu"'), ("mem", '"memory"'), ("request.cpu", '"requests.cpu"'), ("gpu", "such as cpu")],
+    [("cpus", '"cpu"'), ("mem", '"memory"'), ("request.cpu", '"requests.cpu"'), ("gpu", "requests.nvidia.com/gpu")],
 )
 def test_another_name_would_limit_nothing(name: str, meant: str) -> None:
     assert meant in quota_name_problem(name)

@@ -16,6 +16,7 @@ from paddlecloud.kube.discovery import UnknownKind
 from paddlecloud.kube.errors import ApiError, Forbidden
 from paddlecloud.kube.nearest import nearest, question
 from paddlecloud.kube.resource import NAMESPACES, Object
+from paddlecloud.pipelines.names import RUN_NAME
 
 UNKNOWN_FIELD = re.compile(r'unknown field "([^"]+)"|(\.[\w.\[\]"=:-]+): field not declared in schema')
 """As the API server refuses it: by decoding strictly, or by server-side apply."""
@@ -50,7 +51,7 @@ def _add_name(session: Session, error: CliError, name: str, kinds: tuple[str, ..
         for obj in session.api.do(listing).items:
             meta: Object = obj["metadata"]
             names.add(str(meta["name"]))
-            if stem := str(meta.get("generateName") or "").rstrip("-"):
+            if stem := _stem(meta):
                 generated[stem] = max((generated.get(stem, meta), meta), key=_creation)
     if name in names:
         return  # the name is right: something else of it is missing
@@ -61,6 +62,12 @@ def _add_name(session: Session, error: CliError, name: str, kinds: tuple[str, ..
         append(error, f'did you mean "{near}"?')
     else:
         _add_kind(session, error, name, searched=kinds)
+
+
+def _stem(meta: Object) -> str:
+    """What a generated name begins with; of a run of a pipeline, what it is called."""
+    called = (meta.get("annotations") or {}).get(RUN_NAME)
+    return str(meta.get("generateName") or called or "").rstrip("-")
 
 
 def _creation(meta: Object) -> str:
