@@ -15,11 +15,12 @@ import yaml
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, FOLDER, path
 from paddlecloud.pipelines.components.declaration import Component, Default, Input, Output
 from paddlecloud.pipelines.components.image import IMAGE
-from paddlecloud.pipelines.components.launcher_set import VISUALDL
+from paddlecloud.pipelines.components.launcher_set import SAMPLESET, VISUALDL
 from paddlecloud.pipelines.components.operator_set import OPERATOR_SET
+from paddlecloud.pipelines.components.suite_set import SUITE_SET
 
 COMMAND = ("python", "-m", "paddlecloud.pipelines.launchers")
-FUNCTIONS = (*OPERATOR_SET, VISUALDL)
+FUNCTIONS = (*OPERATOR_SET, SAMPLESET, VISUALDL, *SUITE_SET)
 """Components that `paddlecloud.pipelines` offers as functions."""
 PYTHON_TYPES = {
     "String": "str",

@@ -1,4 +1,4 @@
-"""Every command shown in docs/cli.md, docs/models.md and their Chinese pages is run, in the order of the page.
+"""Every command shown in docs/cli.md, models.md, suites.md and their Chinese pages is run, in the order of the page.
 
 A line may end in `# exits N` for the exit code it shows, or `# until Ctrl-C` for a command that goes on by itself. The
 lines printed below a command must be in its output; `…` stands for anything.
@@ -19,7 +19,10 @@ import pytest
 DOCS = Path(__file__).parents[2] / "docs"
 ENGLISH, CHINESE = DOCS / "cli.md", DOCS / "cli.zh.md"
 PAGES = pytest.mark.parametrize("page", [ENGLISH, CHINESE], ids=lambda page: page.name)
-COMMANDS_OF = {ENGLISH: 50, CHINESE: 20, DOCS / "models.md": 25, DOCS / "models.zh.md": 25, DOCS / "tenants.md": 8}
+COMMANDS_OF = {
+    ENGLISH: 50, CHINESE: 20, DOCS / "models.md": 25, DOCS / "models.zh.md": 25, DOCS / "tenants.md": 8,
+    DOCS / "suites.md": 3, DOCS / "suites.zh.md": 3,
+}  # fmt: skip
 """How many commands each page has at least."""
 STARTED_ELSEWHERE = ("up", "down", "status")
 """These start and stop platforms; the fixture runs them for this very test."""

@@ -125,6 +125,8 @@ DELETIONS = {
     "training": (TRAINING, ["Job", "Job", "PaddleJob", "Deployment", "Service"]),
     "modelhub": (["--model_name", "det", "--pvc_name", "task"], ["Job"]),
     "serving": (["--image", "serving:1", "--model_name", "det"], ["PaddleService"]),
+    "program": (["--image", "clas:1", "--command", "true", "--pvc_name", "task"], ["PaddleJob"]),
+    "model_service": (["--model", "det:1"], ["PaddleService"]),
 }
 """Launchers: the flags that they need, and the kinds of what they delete."""
 

@@ -97,6 +97,7 @@ COMMANDS: tuple[Command, ...] = (
         DECLARE,
         "runs",
     ),
+    Command("suite", "workflows of Paddle's model suites: make a folder, run it", _PKG + "suite", DECLARE, "files"),
     Command(
         "sampleset",
         "how much cache a SampleSet needs; list and remove the data of deleted ones",

@@ -13,12 +13,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from paddlecloud.pipelines.functions import dataset, modelhub, serving, training, visualdl
+    from paddlecloud.pipelines.functions import (
+        dataset,
+        model_service,
+        modelhub,
+        program,
+        sampleset,
+        serving,
+        training,
+        visualdl,
+    )
 
-_COMPONENTS = ("dataset", "modelhub", "serving", "training", "visualdl")
+_COMPONENTS = ("dataset", "model_service", "modelhub", "program", "sampleset", "serving", "training", "visualdl")
 _SDK = ("PipelineRun", "client", "run")
 
-__all__ = ["dataset", "modelhub", "serving", "training", "visualdl"]
+__all__ = ["dataset", "model_service", "modelhub", "program", "sampleset", "serving", "training", "visualdl"]
 
 
 def __getattr__(name: str) -> Any:

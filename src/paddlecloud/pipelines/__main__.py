@@ -1,7 +1,7 @@
 """`python -m paddlecloud.pipelines FOLDER`: component files where the manual's programs look for them.
 
-The manual loads `./yaml/dataset.yaml` and `../../components/visualdl.yaml`: the two sets go to `FOLDER/yaml` and
-`FOLDER/components`. `FOLDER/runner.yaml` is the account that the steps run with on a cluster.
+The manual loads `./yaml/dataset.yaml` and `../../components/visualdl.yaml`: the operators go to `FOLDER/yaml`, the
+others to `FOLDER/components`. `FOLDER/runner.yaml` is the account that the steps run with on a cluster.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, path
 
-FOLDERS = {"operator": "yaml", "launcher": "components"}
+FOLDERS = {"operator": "yaml", "launcher": "components", "suite": "components"}
 
 
 def main() -> None:

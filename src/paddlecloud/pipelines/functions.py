@@ -203,6 +203,58 @@ def serving(
     )
 
 
+def sampleset(
+    *,
+    name: str | Channel,
+    namespace: str | Channel = "kubeflow",
+    version: str | Channel = "v1alpha1",
+    action: str | Channel = "apply",
+    timeout_minutes: int | Channel | None = None,
+    partitions: int | Channel = 1,
+    source: dict[str, Any] | Channel | None = None,
+    secret_ref: dict[str, Any] | Channel | None = None,
+    no_sync: str | Channel = "true",
+    csi: dict[str, Any] | Channel | None = None,
+    cache: dict[str, Any] | Channel | None = None,
+    node_affinity: dict[str, Any] | Channel | None = None,
+) -> Any:
+    """Creates a SampleSet and waits until it is ready.
+
+    Args:
+        name: Name of the SampleSet.
+        namespace: Namespace of the SampleSet.
+        version: API version of the SampleSet.
+        action: What is done to the object: apply, create, patch or delete.
+        timeout_minutes: Minutes after which the step fails and removes what it started.
+        partitions: Number of cache nodes.
+        source: Where the data is: uri and secretRef.
+        secret_ref: Secret of the cache's file system.
+        no_sync: Whether the data is in the file system already: true or false.
+        csi: Driver and mount options.
+        cache: Options of the cache.
+        node_affinity: Nodes that may hold the cache.
+
+    Outputs: .
+    """
+    return task(
+        "launcher/sampleset",
+        {
+            "name": name,
+            "namespace": namespace,
+            "version": version,
+            "action": action,
+            "timeout_minutes": timeout_minutes,
+            "partitions": partitions,
+            "source": source,
+            "secret_ref": secret_ref,
+            "no_sync": no_sync,
+            "csi": csi,
+            "cache": cache,
+            "node_affinity": node_affinity,
+        },
+    )
+
+
 def visualdl(
     *,
     name: str | Channel,
@@ -257,5 +309,91 @@ def visualdl(
             "language": language,
             "public_path": public_path,
             "api_only": api_only,
+        },
+    )
+
+
+def program(
+    *,
+    name: str | Channel,
+    image: str | Channel,
+    command: str | Channel,
+    pvc_name: str | Channel,
+    namespace: str | Channel = "kubeflow",
+    action: str | Channel = "apply",
+    config: str | Channel | None = None,
+    sampleset: str | Channel | None = None,
+    workers: int | Channel | None = None,
+    gpu_per_node: int | Channel | None = None,
+    account: str | Channel | None = None,
+    pattern: str | Channel | None = None,
+    timeout_minutes: int | Channel | None = None,
+) -> Any:
+    """Runs a command in the image of a suite as a PaddleJob, and reads a value from its log.
+
+    Args:
+        name: Name of the PaddleJob.
+        image: Image with the code of the suite.
+        command: What bash runs.
+        pvc_name: Claim of the volume that the steps share.
+        namespace: Namespace of the objects that the step creates.
+        action: What is done to the objects: apply, create, patch or delete.
+        config: Content of a file that the command finds at $CONFIG.
+        sampleset: Set of samples that is mounted at /data.
+        workers: Number of workers.
+        gpu_per_node: GPUs of each worker.
+        account: Account of the pods, for commands that ask the API server.
+        pattern: Regular expression with one group: what it matches last in the log is the value.
+        timeout_minutes: Minutes after which the step fails and removes what it started.
+
+    Outputs: value.
+    """
+    return task(
+        "suite/program",
+        {
+            "name": name,
+            "image": image,
+            "command": command,
+            "pvc_name": pvc_name,
+            "namespace": namespace,
+            "action": action,
+            "config": config,
+            "sampleset": sampleset,
+            "workers": workers,
+            "gpu_per_node": gpu_per_node,
+            "account": account,
+            "pattern": pattern,
+            "timeout_minutes": timeout_minutes,
+        },
+    )
+
+
+def model_service(
+    *,
+    name: str | Channel,
+    model: str | Channel,
+    namespace: str | Channel = "kubeflow",
+    action: str | Channel = "apply",
+    timeout_minutes: int | Channel | None = None,
+) -> Any:
+    """Serves a version of a model with this project's inference server, as a PaddleService.
+
+    Args:
+        name: Name of the PaddleService.
+        model: NAME:VERSION or NAME@ALIAS.
+        namespace: Namespace of the objects that the step creates.
+        action: What is done to the objects: apply, create, patch or delete.
+        timeout_minutes: Minutes after which the step fails and removes what it started.
+
+    Outputs: url.
+    """
+    return task(
+        "suite/model_service",
+        {
+            "name": name,
+            "model": model,
+            "namespace": namespace,
+            "action": action,
+            "timeout_minutes": timeout_minutes,
         },
     )

@@ -54,7 +54,7 @@ def test_named_tests_exist(page: Path) -> None:
 
 
 NAMED_FILE = re.compile(r"`((?:[\w-]+/)*[a-z_-]+\.py|tests/[\w/.-]+)`")
-FILES_OF_USERS = {"process.py", "train.py"}
+FILES_OF_USERS = {"process.py", "sweep.py", "train.py"}
 """Of the examples that pages explain."""
 CURRENT = [page for page in PAGES if page.name != "CHANGELOG.md"]
 """Pages about the tree as it is; the other one names files as they were then."""

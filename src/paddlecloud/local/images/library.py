@@ -17,7 +17,7 @@ from pathlib import Path
 
 import paddlecloud
 
-PACKAGES = ("api", "cache", "data", "kube", "modelhub", "pipelines", "sdk", "serving", "storage", "visualdl")
+PACKAGES = ("api", "cache", "data", "kube", "modelhub", "pipelines", "sdk", "serving", "storage", "suites", "visualdl")
 
 _COMPLETED = """
 

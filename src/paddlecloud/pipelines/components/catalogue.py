@@ -7,8 +7,9 @@ from pathlib import Path
 from paddlecloud.pipelines.components.declaration import Component
 from paddlecloud.pipelines.components.launcher_set import LAUNCHER_SET
 from paddlecloud.pipelines.components.operator_set import OPERATOR_SET
+from paddlecloud.pipelines.components.suite_set import SUITE_SET
 
-COMPONENTS: tuple[Component, ...] = (*OPERATOR_SET, *LAUNCHER_SET)
+COMPONENTS: tuple[Component, ...] = (*OPERATOR_SET, *LAUNCHER_SET, *SUITE_SET)
 FOLDER = Path(__file__).parent
 
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 InputType = Literal["String", "Integer", "Boolean", "JsonObject", "JsonArray"]
 Default = str | int | bool
-Set = Literal["operator", "launcher"]
+Set = Literal["operator", "launcher", "suite"]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,16 @@ from paddlecloud.kube.resource import PODS, Object
 from paddlecloud.modelhub.origin import of_step
 from paddlecloud.pipelines.components.catalogue import COMPONENTS, find
 from paddlecloud.pipelines.components.image import IMAGE
-from paddlecloud.pipelines.launchers import configure, dataset, object_launchers, serving, training, uploads, visualdl
+from paddlecloud.pipelines.launchers import (
+    configure,
+    dataset,
+    object_launchers,
+    serving,
+    suite_programs,
+    training,
+    uploads,
+    visualdl,
+)
 from paddlecloud.pipelines.launchers.arguments import Values, parse
 from paddlecloud.pipelines.launchers.failures import StepFailed
 from paddlecloud.pipelines.launchers.step import MANAGER, LauncherStep
@@ -44,6 +53,8 @@ WITH_CLUSTER: dict[str, Callable[[LauncherStep, Values], Awaitable[dict[str, str
     "paddlejob": object_launchers.paddlejob,
     "elasticserving": object_launchers.elasticserving,
     "visualdl": visualdl.run,
+    "program": suite_programs.program,
+    "model_service": suite_programs.model_service,
 }
 ALONE: dict[str, Callable[[Values], dict[str, str]]] = {
     "configure": configure.run,

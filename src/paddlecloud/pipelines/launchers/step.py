@@ -101,6 +101,16 @@ class LauncherStep:
     def report(self, text: str) -> None:
         self._report(text)
 
+    def observe(self, see: Callable[[str], None]) -> None:
+        """Have every line of the step's log seen from now on, also those that are copied from pods."""
+        write = self._report
+
+        def report(text: str) -> None:
+            see(text)
+            write(text)
+
+        self._report = report
+
     async def carry_out(self, action: str, wanted: DesiredObject) -> Object | None:
         """The object once its check found it done, or None after a deletion. Raises `StepFailed`."""
         if action == "delete":

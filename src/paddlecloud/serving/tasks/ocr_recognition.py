@@ -21,7 +21,7 @@ class TextLines:
     outputs = (TEXT, SCORE)
 
     def __init__(self, options: Options) -> None:
-        self._prepare = pictures.preparation(options, channels="BGR", mean=HALVES, std=HALVES)
+        self._prepare = pictures.preparation(options, channels="BGR", mean=HALVES, std=HALVES)._replace(padded=True)
         self._characters = options.lines("characters")
         if not self._characters:
             raise ModelError("serving.yaml: processing.characters: ocr-rec takes a dictionary with a line or more")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import io
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ class Preparation(NamedTuple):
     std: tuple[float, ...]
     reverse: bool
     """Blue before green and red, as OpenCV reads pictures."""
+    padded: bool = False
+    """Keep the ratio of a picture that is narrower, and fill up with zeros on its right."""
 
     def apply(self, entry: dict[str, Any]) -> Any:
         """Three planes of a picture; notes its size in the entry."""
@@ -38,11 +41,12 @@ class Preparation(NamedTuple):
             raise BadInput(f"feed lacks {IMAGE.name!r}: a picture by URL, or as base64")
         picture = read(entry[IMAGE.name])
         entry[SIZE] = (picture.height, picture.width)
-        values = np.asarray(picture.resize((self.width, self.height), _bilinear()), dtype="float32") / 255
+        width = min(self.width, math.ceil(self.height * picture.width / picture.height)) if self.padded else self.width
+        values = np.asarray(picture.resize((width, self.height), _bilinear()), dtype="float32") / 255
         if self.reverse:
             values = values[:, :, ::-1]
         scaled = (values - np.array(self.mean, "float32")) / np.array(self.std, "float32")
-        return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+        return np.pad(scaled.transpose(2, 0, 1), ((0, 0), (0, 0), (0, self.width - width)))
 
 
 def preparation(

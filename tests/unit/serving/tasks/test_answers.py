@@ -132,6 +132,15 @@ def test_repeated_characters_count_once_unless_a_blank_stands_between(tmp_path: 
     assert made.postprocess({"y": np.eye(3, dtype="float32")[[0, 0]][None]}, [{}]) == {"text": [""], "score": [0.0]}
 
 
+def test_a_line_that_is_short_keeps_its_ratio_and_is_filled_up(tmp_path: Path) -> None:
+    made = task(tmp_path, "ocr-rec", size=[32, 100], characters=["A"])
+    planes = made.preprocess({"image": picture((255, 255, 255), size=(60, 30))})["x"]
+    assert planes.shape == (3, 32, 100)
+    assert (planes[:, :, :64] == 1).all()
+    assert (planes[:, :, 64:] == 0).all()
+    assert (made.preprocess({"image": picture((255, 255, 255), size=(600, 30))})["x"] == 1).all()
+
+
 def test_words_become_the_longest_pieces_that_the_vocabulary_has(tmp_path: Path) -> None:
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "play", "##ing", "##in", "!", "我", "cafe"]
     made = task(tmp_path, "text-clas", vocabulary=words, length=10)
