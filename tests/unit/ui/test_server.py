@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from html import unescape
 from typing import NamedTuple
 
@@ -392,6 +393,36 @@ async def test_live_parts_come_first_whole_then_when_something_changes(site: Sit
         while "new-one" not in (changed := await _event(stream)):
             pass
         assert "live_list" in changed
+
+
+async def test_a_hundred_open_pages_cost_the_api_server_one_watch_of_each_kind(site: Site, admin: Client) -> None:
+    token = await _token(admin, "reader")
+    cookies = [
+        await site.signed_in(),
+        (await site.post("/-/sign-in", data={"token": token})).cookies[COOKIE].value,
+    ]
+    async with AsyncExitStack() as opened:
+        http = await opened.enter_async_context(aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)))
+
+        async def look(cookie: str, path: str) -> None:
+            sent = {"Host": site.host, "Cookie": f"{COOKIE}={cookie}"}
+            stream = await opened.enter_async_context(http.get(f"{site.url}/-/live?path={path}", headers=sent))
+            await _event(stream)
+
+        for path in ("/", "/jobs"):
+            await look(cookies[0], path)
+        before = await _watches(admin)
+        assert before["paddlejobs"] >= 1
+        for number in range(98):
+            await look(cookies[number % 2], ("/", "/jobs")[number // 2 % 2])
+        assert await _watches(admin) == before
+
+
+async def _watches(admin: Client) -> dict[str, int]:
+    """Kind → watches that were begun, by the API server's own count."""
+    text = (await admin.raw("GET", "/metrics")).body.decode()
+    found = re.findall(r'apiserver_request_total{verb="WATCH",[^}]*resource="(\w+)"[^}]*} (\d+)', text)
+    return {kind: int(count) for kind, count in found}
 
 
 async def test_a_stream_ends_with_its_page(site: Site) -> None:
