@@ -142,10 +142,10 @@ PARTS = {
         addons=("tekton", "tekton-triggers"),
     ),
     "chart": Part(
-        "the Helm chart: installed, upgraded, rolled back, side by side, its rights; plain manifests",
+        "the Helm chart: installed, upgraded, rolled back, side by side, its rights, its dashboard; plain manifests",
         (
-            "tests/cluster/test_chart*.py", "tests/cluster/test_engine_discovery.py",
-            "tests/cluster/test_plain_manifests.py",
+            "tests/cluster/test_chart*.py", "tests/cluster/test_dashboard.py",
+            "tests/cluster/test_engine_discovery.py", "tests/cluster/test_plain_manifests.py",
         ),
     ),
 }  # fmt: skip
