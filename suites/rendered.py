@@ -9,14 +9,15 @@ from pathlib import Path
 
 import yaml
 
-from paddlecloud.local.images.suites import FILE, read_suites, recipes
+from paddlecloud.local.images.shipped import SUITES_FILE
+from paddlecloud.local.images.suites import read_suites, recipes
 
 PACKAGE = Path(__file__).parent / "src" / "paddlecloud_suites"
 
 
 def files() -> dict[Path, str]:
     """Everything that is checked in, by where it lies."""
-    found = read_suites(PACKAGE / FILE)
+    found = read_suites(PACKAGE / SUITES_FILE)
     return {PACKAGE / "recipes" / folder / "image.yaml": _dump(body) for folder, body in recipes(found).items()}
 
 

@@ -159,6 +159,7 @@ MISSPELT = [
     ("node fial x", USAGE, 'did you mean "fail"?'),
     ("image bulid x", USAGE, 'did you mean "build"?'),
     ("image exprot x", USAGE, 'did you mean "export"?'),
+    ("image ci paddleocrr --push r/x", NOT_FOUND, 'did you mean "paddleocr"?'),
     ("image import nowhere.tar", USAGE, "no such file: nowhere.tar"),
     ("top ndoes", USAGE, 'did you mean "nodes"?'),
     ("model psuh ocr net.onnx", USAGE, 'did you mean "push"?'),

@@ -1,4 +1,5 @@
-"""This project as an image: `paddlecloud/paddlecloud`, a small Python with what the package requires and its sources.
+"""This project as an image: `paddlecloud/paddlecloud`, a small Python with what the package requires and its sources,
+and with the recipes of the model suites where they are installed.
 
 Written as a recipe, from the package that runs: `pdc install` has the embedded platform build it for the pods of the
 chart. The sources are a separate layer: a changed line costs no new installation.
@@ -12,6 +13,7 @@ import shutil
 from pathlib import Path
 
 import paddlecloud
+from paddlecloud.local.images import shipped
 
 REPOSITORY = "paddlecloud/paddlecloud"
 NAME = f"{REPOSITORY}:latest"
@@ -23,12 +25,16 @@ def write_recipe(folder: Path) -> Path:
     place = folder / "paddlecloud"
     if place.exists():
         shutil.rmtree(place)
-    sources = Path(paddlecloud.__file__).parent
-    shutil.copytree(sources, place / "paddlecloud", ignore=shutil.ignore_patterns("__pycache__"))
+    packages = {"paddlecloud": Path(paddlecloud.__file__).parent}
+    for recipes in shipped.folders():
+        if recipes != shipped.OWN:
+            packages[shipped.SUITES] = recipes.parent
+    for name, sources in packages.items():
+        shutil.copytree(sources, place / name, ignore=shutil.ignore_patterns("__pycache__"))
     recipe = {
         "names": [NAME, REPOSITORY, f"{REPOSITORY}:{paddlecloud.__version__}"],
         "pip": _requirements(),
-        "files": {f"{_INSIDE}/paddlecloud": "paddlecloud"},
+        "files": {f"{_INSIDE}/{name}": name for name in packages},
         "env": {"PYTHONPATH": _INSIDE},
         "user": "65532:65532",
         "entrypoint": ["python", "-m", "paddlecloud.cli.main"],

@@ -4,6 +4,8 @@
   pdc image build -f image.yaml -t NAME    the same from a file of yours, registered under NAME
   pdc image build NAME --on-cluster --push REGISTRY/NAME:TAG
                                            built by a pod of the cluster, with buildah, and pushed from there
+  pdc image ci --push REGISTRY/FOLDER [SUITE…]
+                                           the builds of the suites' images as Tekton objects, to be applied
   pdc image dockerfile NAME [--to DIR]     the recipe as a Dockerfile; with DIR all that `docker build DIR` needs
   pdc image ls                             what there is, and what is built
   pdc image rm NAME…                       delete what was built; a registered recipe goes too
@@ -49,12 +51,15 @@ def add_commands(parsers: Parsers) -> None:
         metavar="PATH",
         help="dockerfile: folder to write instead of printing; export: file to write",
     )
+    parser.add_argument("--base", metavar="IMAGE", help="dockerfile: begin with this image, which has Paddle")
     parser.add_argument("--on-cluster", action="store_true", help="build: by a pod of the cluster, for a registry")
-    parser.add_argument("--push", metavar="IMAGE", help="build --on-cluster: where to push")
+    parser.add_argument("--push", metavar="IMAGE", help="build --on-cluster: where to push; ci: registry and folder")
     parser.add_argument("--push-secret", metavar="NAME", help="on a cluster: Secret with the registry's keys")
     parser.add_argument("--plain-http", action="store_true", help="on a cluster: the registries have no TLS")
     parser.add_argument("--pip-index", metavar="URL", help="on a cluster: index from which packages come")
     parser.add_argument("--builder", metavar="IMAGE", help="on a cluster: image with buildah")
+    parser.add_argument("--tool", metavar="IMAGE", help="ci: image of this project")
+    parser.add_argument("--webhook-secret", metavar="NAME", help="ci: Secret whose key `token` signs pushes")
     parser.add_argument("--all", action="store_true", help="export: every image that is built")
     parser.add_argument(
         "--force",
@@ -199,11 +204,11 @@ def run_dockerfile(session: Session, args: argparse.Namespace) -> int:
     store = store_of(data_of(session))
     plan = _plan(store, known_recipe(store, name))
     if args.to is None:
-        session.print(dockerfile.render(plan).rstrip("\n"))
+        session.print(dockerfile.render(plan, on=args.base or "").rstrip("\n"))
         return OK
     if args.to.exists() and any(args.to.iterdir()) and not (args.to / dockerfile.FILE).exists():
         raise CliError(f"{args.to} holds other files", next="name a new or an empty folder", exit_code=CONFLICT)
-    path = dockerfile.write(plan, args.to)
+    path = dockerfile.write(plan, args.to, on=args.base or "")
     session.print(f"{path} written; next: docker build --tag {name} {args.to}")
     return OK
 
@@ -340,6 +345,12 @@ def run_import(session: Session, args: argparse.Namespace) -> int:
     return image_bundle.run_import(session, args)
 
 
+def run_ci(session: Session, args: argparse.Namespace) -> int:
+    from paddlecloud.cli.commands import image_ci
+
+    return image_ci.run(session, args)
+
+
 ACTIONS = {
     "build": run_build,
     "dockerfile": run_dockerfile,
@@ -347,6 +358,7 @@ ACTIONS = {
     "rm": run_rm,
     "export": run_export,
     "import": run_import,
+    "ci": run_ci,
 }
 ON_CLUSTER = ("push", "push_secret", "plain_http", "pip_index", "builder")
 """Flags of a build on a cluster alone."""
@@ -354,7 +366,10 @@ FLAGS = {
     "filename": ("build",),
     "tag": ("build",),
     "on_cluster": ("build",),
-    **dict.fromkeys(ON_CLUSTER, ("build",)),
+    **dict.fromkeys(ON_CLUSTER, ("build", "ci")),
+    "base": ("dockerfile",),
+    "tool": ("ci",),
+    "webhook_secret": ("ci",),
     "to": ("dockerfile", "export"),
     "all": ("export",),
     "force": ("rm", "import"),

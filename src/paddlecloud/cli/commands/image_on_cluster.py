@@ -12,7 +12,6 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from paddlecloud.cli.control_characters import visible
 from paddlecloud.cli.failures import ERROR, CliError, UsageError
@@ -20,7 +19,7 @@ from paddlecloud.cli.objects.worker_pod import WORK, WorkerPod, worker_pod
 from paddlecloud.cli.session import Session
 from paddlecloud.kube.resource import Object
 from paddlecloud.local.images import dockerfile
-from paddlecloud.local.images.ci import BUILDER, script
+from paddlecloud.local.images.ci import BUILDER, index_settings, script
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.sdk import copying
 
@@ -68,8 +67,7 @@ def builder_pod(namespace: str, args: argparse.Namespace) -> Object:
         "CONTEXT": CONTEXT,
         "DIGEST": DIGEST,
         "TLS_VERIFY": str(not args.plain_http).lower(),
-        "PIP_INDEX_URL": args.pip_index or "",
-        "PIP_TRUSTED_HOST": _host(args.pip_index or ""),
+        **index_settings(args.pip_index or ""),
     }
     pod = worker_pod(
         "image-build",
@@ -87,12 +85,6 @@ def builder_pod(namespace: str, args: argparse.Namespace) -> Object:
         main["volumeMounts"].append({"name": "keys", "mountPath": _KEYS, "readOnly": True})
         main["env"].append({"name": "REGISTRY_AUTH_FILE", "value": f"{_KEYS}/config.json"})
     return pod
-
-
-def _host(url: str) -> str:
-    """pip trusts an index over plain http only by name."""
-    parts = urlsplit(url)
-    return parts.hostname or "" if parts.scheme == "http" else ""
 
 
 def _show(pod: WorkerPod, command: list[str]) -> int:

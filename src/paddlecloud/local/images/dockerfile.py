@@ -7,6 +7,7 @@ PIP_INDEX_URL=…` takes packages from another index than the public one.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 import shlex
@@ -31,12 +32,16 @@ LIBRARY = "/opt/paddlecloud"
 LABELS = {"paddlecloud.org/version": __version__}
 """Labels of every image: which version of this project made it. Its own version is in its name."""
 _VERSION = re.compile(r"python(\d+\.\d+)$")
+_PADDLE = re.compile(r"paddlepaddle(-gpu)?\s*($|[=<>!~;\[ ])")
 _BESIDE = f"/tmp/{_WHEELS}"  # noqa: S108 - a path in the image, not on this machine
 
 
-def render(plan: ImagePlan) -> str:
-    """The Dockerfile. Everything it copies lies beside it: `write` puts it there."""
-    lines = [f"# {plan.names[0]}", f"FROM python:{_python(plan)}-slim"]
+def render(plan: ImagePlan, *, on: str = "") -> str:
+    """The Dockerfile. Everything it copies lies beside it: `write` puts it there. `on` is an image that has Paddle, for
+    CPU or a GPU, with the system's packages that Paddle needs; the image then installs only the rest."""
+    if on:
+        plan = _without_paddle(plan)
+    lines = [f"# {plan.names[0]}", f"FROM {on or f'python:{_python(plan)}-slim'}"]
     if plan.apt:
         install = f"apt-get install --yes --no-install-recommends {shlex.join(plan.apt)}"
         lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/*")
@@ -61,7 +66,7 @@ def render(plan: ImagePlan) -> str:
     return "\n".join(lines) + "\n"
 
 
-def write(plan: ImagePlan, folder: Path) -> Path:
+def write(plan: ImagePlan, folder: Path, *, on: str = "") -> Path:
     """The folder for `docker build`; returns the Dockerfile. What the folder held of an earlier one is replaced."""
     wheels = {f"/{source.name}": source for item in (*plan.pip, *plan.pip_no_deps) if (source := _local(item))}
     library = {"/paddlecloud": project.folder(default_cache()) / "paddlecloud"} if plan.library else {}
@@ -75,8 +80,16 @@ def write(plan: ImagePlan, folder: Path) -> Path:
         place.write_text(text)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
-    path.write_text(render(plan))
+    path.write_text(render(plan, on=on))
     return path
+
+
+def _without_paddle(plan: ImagePlan) -> ImagePlan:
+    lowest = plan
+    while lowest.beneath is not None:
+        lowest = lowest.beneath
+    pip = tuple(item for item in plan.pip if not _PADDLE.match(item))
+    return dataclasses.replace(plan, pip=pip, apt=tuple(item for item in plan.apt if item not in lowest.apt))
 
 
 def _requirements(plan: ImagePlan) -> list[str]:

@@ -14,6 +14,7 @@ from paddlecloud.local.images.reference import match_rank, parse_reference
 
 OWN = Path(__file__).parent / "recipes"
 SUITES = "paddlecloud_suites"
+SUITES_FILE = "suites.yaml"
 SUITE_IMAGES = (
     "jinmionhaobaidu/resnet:latest",
     "jinmionhaobaidu/resnetcanary:latest",
@@ -45,6 +46,12 @@ SUITE_IMAGES = (
 def folders() -> list[Path]:
     """Of recipes; a later folder wins over an earlier one."""
     return [OWN, *(Path(place) / "recipes" for place in _suites())]
+
+
+def suites_file() -> Path | None:
+    """What the suites' recipes are made from, where they are installed."""
+    found = [Path(place) / SUITES_FILE for place in _suites()]
+    return found[0] if found else None
 
 
 def missing_package(image: str) -> str:

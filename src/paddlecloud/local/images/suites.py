@@ -19,7 +19,6 @@ from paddlecloud.kube.wording import cause_of
 from paddlecloud.local.images.errors import RecipeError
 from paddlecloud.local.images.suite_tags import branch_part, suite_tag
 
-FILE = "suites.yaml"
 PROJECT = "paddlecloud"
 SHARED = "paddlecloud/model-suite:latest"
 HOME = "home"

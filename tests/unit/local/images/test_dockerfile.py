@@ -187,3 +187,15 @@ def test_a_folder_with_other_things_in_it_is_not_written_to(tmp_path: Path) -> N
     assert refused.returncode != 0
     assert "holds other files" in refused.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_on_an_image_that_has_paddle_only_the_rest_is_installed() -> None:
+    store = ImageStore()
+    recipe = store.find("paddlecloud/paddle:3.3")
+    assert recipe is not None
+    plan = store.plan(recipe)
+    text = dockerfile.render(plan, on="paddlepaddle/paddle:3.3.1-gpu-cuda12.6-cudnn9.5")
+    assert "FROM paddlepaddle/paddle:3.3.1-gpu-cuda12.6-cudnn9.5" in text
+    assert "apt-get" not in text
+    assert "paddlepaddle==" not in text
+    assert "msgspec" in text

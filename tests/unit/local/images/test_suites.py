@@ -11,10 +11,11 @@ import pytest
 import yaml
 
 from paddlecloud.local.images.errors import RecipeError
-from paddlecloud.local.images.suites import FILE, parse_suites, read_suites, recipes
+from paddlecloud.local.images.shipped import SUITES_FILE
+from paddlecloud.local.images.suites import parse_suites, read_suites, recipes
 
 SUITES = Path(__file__).parents[4] / "suites"
-SHIPPED = SUITES / "src/paddlecloud_suites" / FILE
+SHIPPED = SUITES / "src/paddlecloud_suites" / SUITES_FILE
 
 
 def test_the_recipes_of_the_suites_are_made_from_the_file() -> None:
@@ -68,7 +69,7 @@ def test_a_mistake_names_the_file_and_the_key(change: dict[str, Any], message: s
 
 def test_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecipeError, match="no such file"):
-        read_suites(tmp_path / FILE)
-    (tmp_path / FILE).write_text("[]")
+        read_suites(tmp_path / SUITES_FILE)
+    (tmp_path / SUITES_FILE).write_text("[]")
     with pytest.raises(RecipeError, match="must be a mapping"):
-        read_suites(tmp_path / FILE)
+        read_suites(tmp_path / SUITES_FILE)
