@@ -106,7 +106,7 @@ def test_a_mistyped_folder_is_refused_where_there_is_no_model_store(
     models.linear(tmp_path / "digits", factor=2)
     monkeypatch.chdir(tmp_path)
     refused = serve("digts", check=False)
-    assert refused.returncode == 5
+    assert refused.returncode == 3
     assert 'there is no folder digts here: did you mean "digits"?' in refused.stderr
     assert pdc("-n", namespace, "get", "pds", "-o", "name", env=server.env).stdout == ""
 
