@@ -468,7 +468,7 @@ PROMISED = {  # what is shipped under names of others, and a word of what is in 
     "paddlepaddle/paddle:2.4.0rc0-gpu-cuda11.2-cudnn8.1-trt8.0": "CPU Paddle 2.6.2",
     "paddlecloud/paddleocr:2.5-gpu-cuda10.2-cudnn7-efbb0a": "are not trained",
     "registry.baidubce.com/paddleflow-public/paddledetection:2.4": "small object detector",
-    "registry.baidubce.com/paddleflow-public/paddleclas:2.3": "small network",
+    "registry.baidubce.com/paddleflow-public/paddleclas:2.3": "of PaddleClas 2.4 on CPU Paddle",
     "registry.baidubce.com/paddleflow-public/resnetcanary-serving:latest": "drawing",
 }
 

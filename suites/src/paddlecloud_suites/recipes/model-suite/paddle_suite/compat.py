@@ -12,6 +12,50 @@ for _name, _type in (("int", int), ("float", float), ("bool", bool), ("object", 
         setattr(np, _name, _type)
 
 
+def whole_saves():
+    """A rank that is killed while it saves leaves the file that was there before."""
+    import os
+
+    import paddle
+
+    save = paddle.save
+
+    def saved(value, path, *rest, **named):
+        if not isinstance(path, str):
+            return save(value, path, *rest, **named)
+        save(value, f"{path}.new", *rest, **named)
+        os.replace(f"{path}.new", path)
+
+    paddle.save = saved
+
+
+def numbers_of_tensors():
+    """Losses have no dimension since Paddle 2.5, and code of 2022 takes `loss.numpy()[0]`."""
+    import paddle
+
+    numpy = paddle.Tensor.numpy
+
+    def with_a_dimension(tensor, *args, **named):
+        found = numpy(tensor, *args, **named)
+        return found.reshape([1]) if found.ndim == 0 else found
+
+    paddle.Tensor.numpy = with_a_dimension
+
+
+def joined_numbers():
+    """`paddle.concat` of numbers without a dimension, as PaddleSeg's metrics do. Not for export, which traces it."""
+    import paddle
+
+    concat = paddle.concat
+
+    def joined(parts, axis=0, name=None):
+        if isinstance(parts, (list, tuple)) and parts and all(getattr(part, "ndim", 1) == 0 for part in parts):
+            parts = [part.reshape([1]) for part in parts]
+        return concat(parts, axis, name)
+
+    paddle.concat = joined
+
+
 def export_for_paddle_2():
     """`inference.pdmodel` by Paddle 3: its functions that are implemented in C++ know only the new format."""
     import paddle

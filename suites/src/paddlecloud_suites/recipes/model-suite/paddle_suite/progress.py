@@ -18,5 +18,10 @@ class Progress:
         if report is not None:
             report.progress(step=self.step, total=self.total, loss=float(loss))
 
+    def saved(self, path):
+        """A checkpoint is complete."""
+        if report is not None:
+            report.checkpoint(path, step=self.step)
+
 
 # mypy: ignore-errors

@@ -12,10 +12,11 @@ import sys
 
 sys.path.insert(0, "/opt/suite")  # jobs set PYTHONPATH to what they bring themselves
 
-import paddle_suite.compat  # noqa: F401 - before anything else of Paddle's
+import paddle_suite.compat  # before anything else of Paddle's
 from paddle_suite import config_keys
 from paddle_suite.errors import refuse
 from paddle_suite.progress import Progress
+from paddle_suite.restarts import point_of, saves_of
 
 SUITE = os.path.dirname(importlib.util.find_spec("unstructured_paddleocr").origin)
 LOOKED_AT = 20
@@ -31,6 +32,8 @@ def run(program, parts=()):
     for part in parts:
         check_data(config, part)
     if program == "train.py":
+        paddle_suite.compat.whole_saves()
+        go_on(config)
         watch_training()
     target = os.path.join(SUITE, "tools", program)
     sys.argv[0] = target
@@ -58,6 +61,22 @@ def arguments():
         key = "checkpoints" if merged["Global"].get("checkpoints") else "pretrained_model"
         refuse(f"Global.{key}={weights}: there is no {weights}.pdparams; name weights without .pdparams")
     return merged
+
+
+def go_on(config):
+    """A restarted job's checkpoint, where PaddleOCR reads the configuration."""
+    weights = point_of(config["Global"]["save_model_dir"], "latest")
+    if weights and not config["Global"].get("checkpoints"):
+        from tools import program
+
+        load = program.load_config
+
+        def loaded(path):
+            found = load(path)
+            found["Global"]["checkpoints"] = weights
+            return found
+
+        program.load_config = loaded
 
 
 def check_data(config, part):
@@ -114,6 +133,7 @@ def watch_training():
             from _visualdl import VisualDL
 
             rest[LOGGER] = VisualDL(config["Global"]["save_model_dir"])
+        program.save_model = saves_of(program.save_model, config["Global"]["save_model_dir"], "latest", progress)
         return train(config, loader, valid, device, model, loss, *rest)
 
     program.train = watched
