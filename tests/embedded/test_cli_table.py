@@ -69,7 +69,8 @@ ROWS = {
 }
 NAME_NO_OBJECTS = {
     "up", "down", "status", "doctor", "kubeconfig", "image", "apply", "diff", "run", "serve", "simulate", "install",
-    "uninstall", "tenant", "crds", "api-resources", "version", "completion", "dashboard", "sample-data", "suite",
+    "uninstall", "tenant", "notebooks", "crds", "api-resources", "version", "completion", "dashboard",
+    "sample-data", "suite",
 }  # fmt: skip
 STREAMS = {"exec", "cp", "port-forward", "logs"}
 """Their output is that of programs and files; logs as JSON are lines."""

@@ -44,6 +44,7 @@ COMMANDS: tuple[Command, ...] = (
         MACHINE,
         "tenants",
     ),
+    Command("notebooks", "JupyterHub for tenants: start it, let people sign in", _PKG + "notebooks", MACHINE),
     Command("apply", "create or change objects from files", _PKG + "apply", DECLARE, "files"),
     Command("delete", "delete objects by file, name or label", _PKG + "delete", DECLARE, "objects"),
     Command("diff", "show what apply would change", _PKG + "diff", DECLARE, "files"),

@@ -25,7 +25,7 @@ from paddlecloud.controllers.paddleservice import PaddleServiceController, Site
 from paddlecloud.controllers.paddleservice.hub_pods import HubAccess
 from paddlecloud.controllers.sampledata.samplejob import SampleJobController
 from paddlecloud.controllers.sampledata.sampleset import SampleSetController, SampleSetOptions
-from paddlecloud.controllers.tenant import TenantController
+from paddlecloud.controllers.tenant import TenantController, TenantSettings
 from paddlecloud.drivers import drivers_of
 from paddlecloud.kube.client import Client
 from paddlecloud.kube.resource import PADDLEJOBS
@@ -53,6 +53,7 @@ from paddlecloud.local.workflow.names import WORKFLOWS
 from paddlecloud.local.workflow.validation.images import judge_images
 from paddlecloud.local.workloads.workloads import Workloads
 from paddlecloud.modelhub.names import STORE_FOLDER
+from paddlecloud.notebooks import names as notebooks
 from paddlecloud.platform import chart, fingerprint, modelhub
 from paddlecloud.platform.dashboard import DashboardProcess
 from paddlecloud.platform.modelhub import model_hub
@@ -74,6 +75,8 @@ def own_folders(home: Path, started_in: Path) -> tuple[str, ...]:
     return (*(str(folder) for folder in (home, started_in) if folder != Path("/")), *temporary)
 
 
+_TENANTS = TenantSettings(hub=(notebooks.NAMESPACE, notebooks.HUB))
+"""Notebooks come with `pdc notebooks up`; until then the account does not exist."""
 LISTENING = 10.0
 """Seconds that the start waits for the addresses of services at most."""
 
@@ -160,7 +163,7 @@ class EmbeddedPlatform:
             SampleSetController(self._client("sampleset", "sampleset-controller"), clock=clock, options=for_sets),
             SampleJobController(self._client("sampleset", "samplejob-controller"), clock=clock, options=for_sets),
             ModelController(self._client("models", "model-controller"), clock=clock, store=_model_store(data)),
-            TenantController(self._client("tenants", "tenant-controller"), clock=clock),
+            TenantController(self._client("tenants", "tenant-controller"), clock=clock, settings=_TENANTS),
         )
 
     def _client(self, controller: str, user_agent: str) -> Client:

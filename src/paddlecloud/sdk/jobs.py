@@ -49,7 +49,8 @@ class AsyncJobs:
     ) -> AsyncJob:
         """Train without YAML: `run("train.py", workers=4)`, `run(["python", "-m", "pkg.fit"])`.
 
-        On the embedded platform the program runs in `directory` (the current one); elsewhere it must be in `image`.
+        On the embedded platform and in notebooks the program runs in `directory` (the current one); elsewhere it must
+        be in `image`.
         `volumes` are `SRC:PATH[:ro]` with a directory or the name of a PersistentVolumeClaim as source.
         Raises `training.TrainingError` for what makes no job. The name is `<script>-<n>` unless given.
         """
@@ -59,6 +60,7 @@ class AsyncJobs:
             local=await self._client.is_embedded(),
             directory=str(directory or os.getcwd()),
             volumes=volumes,
+            home=training.home_mount(os.environ),
             workers=workers,
             servers=ps,
             elastic=elastic,

@@ -31,6 +31,9 @@ LEAST_MEMORY: Amount = 2**20 * ONE
 MOST_GIBIBYTES = 64
 """A larger number without a unit is more likely one of mebibytes."""
 
+HOME_CLAIM = "PADDLECLOUD_HOME_CLAIM"
+"""Variable of notebooks: the claim with their files, and where it is mounted."""
+
 _ENV_NAME = re.compile(r"[A-Za-z_.-][A-Za-z0-9_.-]*")
 _PYTHON = re.compile(r"python[0-9.]*")
 _FLAGS = "bBdEiIOPqRsSuvx"
@@ -183,26 +186,48 @@ def _volume(name: str, mount: Mount) -> Object:
 # From where the user is
 
 
+def home_mount(environment: Mapping[str, str]) -> Mount | None:
+    """The claim that this program has its files on, where it runs in a notebook: `PADDLECLOUD_HOME_CLAIM=NAME:PATH`."""
+    claim, _, path = environment.get(HOME_CLAIM, "").partition(":")
+    return Mount(path.rstrip("/"), claim=claim) if claim and path.startswith("/") else None
+
+
 def prepare(
-    command: Sequence[str], *, image: str | None, local: bool, directory: str, volumes: Iterable[str] = (), **rest: Any
+    command: Sequence[str],
+    *,
+    image: str | None,
+    local: bool,
+    directory: str,
+    volumes: Iterable[str] = (),
+    home: Mount | None = None,
+    **rest: Any,
 ) -> Training:
     """The training of a command given in `directory`; `rest` are fields of `Training`.
 
     Pods of a `local` platform are processes of this machine: they find the directory at its own path and start there.
+    In a notebook it is on the notebook's claim (`home`), which they mount at the same path.
     """
-    if not local and image is None:
+    if not local and image is None and home is None:
         raise TrainingError(
             "the pods run on other machines and would not find the program, which is on this one: "
             "give an image that holds it"
         )
     directory = os.path.abspath(directory)
-    mounts = [Mount(directory, host=directory)] if local else []
-    mounts += [mount(text, local=local, directory=directory) for text in volumes]
-    workdir = directory if local else ""
-    if local:
+    mounts = [_own_files(directory, home)] if local or home else []
+    mounts += [mount(text, local=local and home is None, directory=directory) for text in volumes]
+    workdir = directory if local or home else ""
+    if workdir:
         _check_script(command, directory, [one.path for one in mounts[1:]])
     fitting = SERVERS_IMAGE if rest.get("servers") else DEFAULT_IMAGE
     return Training(command=command, image=image or fitting, mounts=mounts, workdir=workdir, **rest)
+
+
+def _own_files(directory: str, home: Mount | None) -> Mount:
+    if home is None:
+        return Mount(directory, host=directory)
+    if directory != home.path and not directory.startswith(home.path + "/"):
+        raise TrainingError(f"{directory} is on no volume, and other pods do not find it: work below {home.path}")
+    return home
 
 
 def _check_script(command: Sequence[str], directory: str, mounted: Sequence[str]) -> None:

@@ -10,7 +10,17 @@ import pytest
 
 from paddlecloud.api.paddlejob import decode, normalise, validate
 from paddlecloud.sdk.jobs import command_of
-from paddlecloud.sdk.training import Mount, Training, TrainingError, job, next_name, prepare, script_of, stem
+from paddlecloud.sdk.training import (
+    Mount,
+    Training,
+    TrainingError,
+    home_mount,
+    job,
+    next_name,
+    prepare,
+    script_of,
+    stem,
+)
 
 
 def container(obj: dict[str, Any], role: str = "worker") -> dict[str, Any]:
@@ -198,3 +208,20 @@ def test_a_program_may_be_a_path() -> None:
     assert command_of(script, (2, Path("data"))) == ["python", "my folder/train.py", "2", "data"]
     assert command_of(program, ()) == ["bin/fit"]
     assert command_of(["python", "-u", script], ()) == ["python", "-u", "my folder/train.py"]
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_in_a_notebook_its_claim_is_mounted_for_the_folder_that_it_holds(local: bool, tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "train.py").write_text("")
+    home = home_mount({"PADDLECLOUD_HOME_CLAIM": f"notebook-ada:{tmp_path}/"})
+    assert home == Mount(str(tmp_path), claim="notebook-ada")
+    made = prepare(["python", "train.py"], image=None, local=local, directory=str(tmp_path / "work"), home=home)
+    assert (made.mounts, made.workdir) == ([home], str(tmp_path / "work"))
+    with pytest.raises(TrainingError, match=f"is on no volume, .* work below {tmp_path}"):
+        prepare(["python", "train.py"], image=None, local=local, directory=str(tmp_path) + "-other", home=home)
+
+
+@pytest.mark.parametrize("value", [None, "", "notebook-ada", ":/home", "notebook-ada:home"])
+def test_without_a_claim_in_the_environment_there_is_no_notebook(value: str | None) -> None:
+    assert home_mount({} if value is None else {"PADDLECLOUD_HOME_CLAIM": value}) is None

@@ -1,7 +1,8 @@
 """`pdc run`: train without writing YAML. Makes a PaddleJob of a command, follows its logs, ends as the job ends.
 
 On the embedded platform the current directory is mounted at its own path and is where the program starts, so that
-`python train.py` finds what it finds here. Elsewhere the program must be in the image (--image).
+`python train.py` finds what it finds here; in a notebook it is on the notebook's claim, which is mounted instead.
+Elsewhere the program must be in the image (--image).
 
 Ctrl-C detaches and never ends the job. Exit codes: 0 completed, 100 failed, 103 deleted, 130 detached.
 """
@@ -27,6 +28,7 @@ from paddlecloud.sdk.training import (
     SERVERS_IMAGE,
     Training,
     TrainingError,
+    home_mount,
     job,
     next_name,
     prepare,
@@ -104,6 +106,7 @@ def _training(session: Session, args: argparse.Namespace, command: list[str]) ->
             local=local,
             directory=os.getcwd(),
             volumes=args.volume,
+            home=home_mount(os.environ),
             workers=args.workers,
             servers=args.ps,
             elastic=args.elastic,

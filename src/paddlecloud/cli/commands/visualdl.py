@@ -22,16 +22,13 @@ import asyncio
 import sys
 from typing import Any
 
+from paddlecloud.cli.commands.deployments import wait_answering
 from paddlecloud.cli.commands.port_forward import ForwardTarget, Pair, serve
-from paddlecloud.cli.commands.wait import WaitReport, settled_goal
-from paddlecloud.cli.failures import CONFLICT, OK, TIMEOUT, CliError, InputError, UsageError, attempting
+from paddlecloud.cli.failures import CONFLICT, OK, CliError, InputError, UsageError, attempting
 from paddlecloud.cli.objects.embedded import is_embedded
-from paddlecloud.cli.objects.examination import examine
-from paddlecloud.cli.objects.outcome import Outcome
-from paddlecloud.cli.objects.placing import ObjectRef, of_object
+from paddlecloud.cli.objects.placing import of_object
 from paddlecloud.cli.objects.pods import one_pod
 from paddlecloud.cli.objects.records import records_of
-from paddlecloud.cli.objects.waiting import DeadlineError, until
 from paddlecloud.cli.parsing import Parsers, duration, number
 from paddlecloud.cli.render import output
 from paddlecloud.cli.session import Session
@@ -42,8 +39,6 @@ from paddlecloud.visualdl import board, folders
 from paddlecloud.visualdl.flags import EVERYWHERE, LANGUAGES, PORT, FlagError, Flags
 
 HERE = "127.0.0.1"
-NEWS_SECONDS = 3.0
-"""After which, while it waits, the command asks the pods for what they wait."""
 KINDS: tuple[Resource, ...] = (SERVICES, DEPLOYMENTS)
 
 
@@ -86,7 +81,7 @@ def run(session: Session, args: argparse.Namespace) -> int:
         flags, wanted = _wanted([job, *others], args)
         deployment = _apply(session, job, wanted)
         try:
-            _wait(session, of_object(DEPLOYMENTS, deployment), args.timeout)
+            wait_answering(session, of_object(DEPLOYMENTS, deployment), args.timeout)
             if args.detach:
                 _announce(session, _address(session, wanted[0], flags), wanted[0], flags, as_json=bool(fmt.name))
                 return OK
@@ -148,31 +143,6 @@ def _found(session: Session, resource: Resource, job: Object) -> Object | None:
         return session.api.do(session.api.client.get(resource, board.name_of(job), session.namespace))
     except NotFound:
         return None
-
-
-def _wait(session: Session, place: ObjectRef, timeout: float) -> None:
-    """A Deployment does not say what its pods wait for, such as the download of VisualDL: they are asked."""
-    goal, text, left = settled_goal(), "the API server has not answered yet", timeout
-    progress = WaitReport(session, place)
-    while True:
-        try:
-            ended = until(session.api, place, goal.check, timeout=min(NEWS_SECONDS, left))
-            break
-        except DeadlineError as late:
-            left -= NEWS_SECONDS
-            text = examine(session, late.last)[2].text if late.last else text
-            if left <= 0:
-                ended = Outcome("timed out", TIMEOUT, f"after {timeout:g} s: {text}")
-                break
-            progress.report_text(text)
-    progress.close()
-    if ended.exit_code != OK:
-        raise CliError(
-            f"{place.display} does not answer",
-            why=ended.message or ended.state,
-            next=f"pdc describe {place.display}{session.namespace_flag}, or pdc logs {place.display}",
-            exit_code=ended.exit_code,
-        )
 
 
 def _forward(session: Session, service: Object, flags: Flags, *, as_json: bool) -> int:

@@ -103,6 +103,10 @@ def _decided(obj: Object, observed: Observed, now: float) -> Plan:
     spec = profile.spec
     if not problems and spec is not None:
         problems = objects.amount_problem(spec)
+    if observed.settings.hub is not None and meta["name"] == observed.settings.hub[0]:
+        problems = (
+            f"namespace {meta['name']} is that of JupyterHub, which starts pods for all tenants: choose another name"
+        )
     if problems or spec is None:
         return _not_ready(obj, "InvalidSpec", problems, now)
     if MARK not in marks:

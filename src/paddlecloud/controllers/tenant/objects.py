@@ -34,6 +34,8 @@ ACCOUNTS = (EDITOR, VIEWER)
 QUOTA = "kf-resource-quota"
 CLOSED = "tenant-closed"
 """The quota of a namespace whose Profile was deleted: what runs may end, and nothing new starts."""
+NOTEBOOKS_ROLE = "paddlecloud-notebooks"
+"""The ClusterRole of JupyterHub's account in the namespace of each tenant."""
 POD_SECURITY = "pod-security.kubernetes.io/enforce"
 _PART_OF = {"app.kubernetes.io/part-of": "kubeflow-profile"}
 _DEFAULT_REQUESTS = {"cpu": "100m", "memory": "256Mi"}
@@ -47,13 +49,18 @@ class TenantSettings(NamedTuple):
     """The level that PodSecurity enforces in their namespaces, where these have none yet; empty for no label."""
     reached_from: tuple[str, ...] | None = None
     """Namespaces whose pods may open connections to theirs; None for no NetworkPolicies."""
+    hub: tuple[str, str] | None = None
+    """Namespace and name of the account that starts notebooks for their people; None where there is no JupyterHub."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> TenantSettings:
-        """`PADDLECLOUD_TENANT_POD_SECURITY`, and `PADDLECLOUD_TENANT_REACHED_FROM`: names with commas between them."""
+        """`PADDLECLOUD_TENANT_POD_SECURITY`, `PADDLECLOUD_TENANT_REACHED_FROM`: names with commas between them, and
+        `PADDLECLOUD_TENANT_HUB`: NAMESPACE/ACCOUNT."""
         reached = environment.get("PADDLECLOUD_TENANT_REACHED_FROM")
         names = None if reached is None else tuple(name for name in reached.split(",") if name)
-        return cls(environment.get("PADDLECLOUD_TENANT_POD_SECURITY", ""), names)
+        namespace, _, account = environment.get("PADDLECLOUD_TENANT_HUB", "").partition("/")
+        hub = (namespace, account) if namespace and account else None
+        return cls(environment.get("PADDLECLOUD_TENANT_POD_SECURITY", ""), names, hub)
 
 
 def identity(subject: Subject) -> str:
@@ -93,6 +100,10 @@ def in_namespace(profile: Object, spec: ProfileSpec, settings: TenantSettings, *
     for role in ("edit", "view"):
         if people := [each for each in spec.contributors or () if (each.role or "edit") == role]:
             yield made(ROLEBINDINGS, f"tenant-{role}", **_binding(role, people))
+    if settings.hub is not None:
+        at, account = settings.hub
+        hub = Subject(kind="ServiceAccount", name=account, namespace=at)
+        yield made(ROLEBINDINGS, "tenant-notebooks", **_binding(NOTEBOOKS_ROLE, [hub]))
     hard = _hard(spec)
     if spec.resource_quota_spec is not None and hard:
         yield made(RESOURCEQUOTAS, QUOTA, spec={**encode(spec.resource_quota_spec), "hard": hard})

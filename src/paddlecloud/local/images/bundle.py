@@ -27,7 +27,7 @@ import msgspec
 import yaml
 
 from paddlecloud.local.images import repack
-from paddlecloud.local.images.errors import ImageError
+from paddlecloud.local.images.errors import BuildError, ImageError
 from paddlecloud.local.images.host import own_version
 from paddlecloud.local.images.layers import Layers
 from paddlecloud.local.images.plan import ImagePlan
@@ -85,6 +85,8 @@ class BundleWriter:
 
     def add(self, plan: ImagePlan) -> None:
         """An image that is built. Raises `BuildError` when its packages cannot be packed, and `OSError`."""
+        if plan.npm:
+            raise BuildError(f"{plan.names[0]} has packages of npm, which bundles do not carry: {', '.join(plan.npm)}")
         folder = f"recipes/{len(self._images)}"
         staged = self._scratch / "recipe"
         body = portable_recipe(plan, staged)

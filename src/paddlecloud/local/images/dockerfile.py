@@ -18,7 +18,7 @@ from pathlib import Path
 from paddlecloud import __version__
 from paddlecloud.local.images import library as project
 from paddlecloud.local.images import stand_in
-from paddlecloud.local.images.builder import copy_files
+from paddlecloud.local.images.builder import copy_files, npm_install
 from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.store import default_cache
 
@@ -47,6 +47,8 @@ def render(plan: ImagePlan, *, on: str = "") -> str:
         lines.append(f"RUN apt-get update && {install} && rm -rf /var/lib/apt/lists/*")
     if plan.pip or plan.pip_no_deps:
         lines += _requirements(plan)
+    if plan.npm:
+        lines.append(f"RUN npm {shlex.join([*npm_install('/usr/local'), *plan.npm])} && npm cache clean --force")
     if plan.library:
         lines.append(f"COPY {_LIBRARY}/ {LIBRARY}/")
     if plan.files:

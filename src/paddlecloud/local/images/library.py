@@ -17,7 +17,20 @@ from pathlib import Path
 
 import paddlecloud
 
-PACKAGES = ("api", "cache", "data", "kube", "modelhub", "pipelines", "sdk", "serving", "storage", "suites", "visualdl")
+PACKAGES = (
+    "api",
+    "cache",
+    "data",
+    "kube",
+    "modelhub",
+    "notebooks",
+    "pipelines",
+    "sdk",
+    "serving",
+    "storage",
+    "suites",
+    "visualdl",
+)
 
 _COMPLETED = """
 

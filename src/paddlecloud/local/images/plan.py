@@ -31,6 +31,8 @@ class ImagePlan:
     pip_options: tuple[str, ...] = ()
     pip_no_deps: tuple[str, ...] = ()
     """Requirements that are installed after those of `pip`, without what they declare."""
+    npm: tuple[str, ...] = ()
+    """Packages of npm, installed after those of Python, which may bring npm itself."""
     files: Mapping[str, Path] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
@@ -68,9 +70,10 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
     pip = (*(base.pip if base else ()), *(_requirement(item, recipe) for item in recipe.pip))
     pip_options = (*(base.pip_options if base else ()), *recipe.pip_options)
     alone = (*(base.pip_no_deps if base else ()), *(_requirement(item, recipe) for item in recipe.pip_no_deps))
+    npm = (*(base.npm if base else ()), *recipe.npm)
     files = {**(base.files if base else {}), **{t: recipe.folder / s for t, s in recipe.files.items()}}
     command = bool(recipe.entrypoint)
-    packages_key = _packages_key(interpreter, pip, pip_options, alone)
+    packages_key = _packages_key(interpreter, pip, pip_options, alone, npm)
     return ImagePlan(
         names=recipe.names,
         python=interpreter,
@@ -78,6 +81,7 @@ def plan_image(recipe: Recipe, base: ImagePlan | None, *, interpreter: str, libr
         pip=pip,
         pip_options=pip_options,
         pip_no_deps=alone,
+        npm=npm,
         packages_key=packages_key,
         beneath=_beneath(base, packages_key, interpreter),
         files=files,
@@ -117,13 +121,17 @@ def _beneath(base: ImagePlan | None, key: str, interpreter: str) -> ImagePlan | 
     return base if base.packages_key and base.python == interpreter else None
 
 
-def _packages_key(python: str, pip: tuple[str, ...], options: tuple[str, ...], alone: tuple[str, ...]) -> str:
-    if not pip and not alone:
+def _packages_key(
+    python: str, pip: tuple[str, ...], options: tuple[str, ...], alone: tuple[str, ...], npm: tuple[str, ...]
+) -> str:
+    """Images without a field of later releases keep the address that they had before."""
+    if not pip and not alone and not npm:
         return ""
     contents, others = (
         [_content(Path(item)) if item.startswith("/") else item for item in some] for some in (pip, alone)
     )
-    return _digest("packages", python, platform.machine(), contents, options, *([others] if others else ()))
+    later = [*([others] if others else ()), *(["npm", npm] if npm else ())]
+    return _digest("packages", python, platform.machine(), contents, options, *later)
 
 
 def _requirement(text: str, recipe: Recipe) -> str:

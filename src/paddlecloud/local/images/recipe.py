@@ -8,6 +8,7 @@
     pip: [paddlepaddle==3.3.1, ./own.whl]        # requirements; paths are relative to this file
     pip-options: [--pre]                         # passed to the installer
     pip-no-deps: [old==1.0]                      # requirements installed after these, without what they declare
+    npm: [configurable-http-proxy@5.3.0]         # packages of npm, for programs that bring or need Node
     files: {/train/run.py: run.py, /train/conf: conf/}   # path in the container: path beside this file
     env: {LANG: C.UTF-8}
     entrypoint: [python]
@@ -52,6 +53,7 @@ class Recipe:
     pip: tuple[str, ...] = ()
     pip_options: tuple[str, ...] = ()
     pip_no_deps: tuple[str, ...] = ()
+    npm: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     entrypoint: tuple[str, ...] = ()
@@ -74,7 +76,7 @@ class Recipe:
         return self.path.parent
 
 
-_LISTS = ("names", "apt", "pip", "pip-options", "pip-no-deps", "entrypoint", "cmd", "preload", "expose")
+_LISTS = ("names", "apt", "pip", "pip-options", "pip-no-deps", "npm", "entrypoint", "cmd", "preload", "expose")
 _MAPS = ("files", "env", "labels")
 _TEXTS = ("base", "python", "python-requires", "user", "workdir", "stands-for")
 _SWITCHES = ("project",)

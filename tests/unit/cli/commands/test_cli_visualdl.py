@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paddlecloud.cli.commands import visualdl, wait
+from paddlecloud.cli.commands import deployments, wait
 from unit.cli.conftest import Pdc
 from unit.cli.stub import Stub
 
@@ -57,7 +57,7 @@ def starting(stub: Stub) -> None:
 def test_the_download_of_visualdl_is_reported_while_it_lasts(
     pdc: Pdc, stub: Stub, job: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(visualdl, "NEWS_SECONDS", 0.1)
+    monkeypatch.setattr(deployments, "NEWS_SECONDS", 0.1)
     monkeypatch.setattr(wait, "FIRST_NEWS", 0.0)
     monkeypatch.setattr(wait, "NEXT_NEWS", 0.0)
     starting(stub)

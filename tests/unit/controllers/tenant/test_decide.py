@@ -19,11 +19,12 @@ from paddlecloud.kube.resource import PROFILES, Object, controller_of
 from unit.plan_runner import Crash, PlanRunner, merge
 
 NOW = 1_790_000_000.0
-SETTINGS = TenantSettings(pod_security="baseline", reached_from=("paddle-system",))
+SETTINGS = TenantSettings(pod_security="baseline", reached_from=("paddle-system",), hub=("jhub", "hub"))
 ADA = {"kind": "User", "name": "ada"}
 RIGHTS = {
     "default-editor": ("edit", ["default-editor"]),
     "default-viewer": ("view", ["default-viewer"]),
+    "tenant-notebooks": ("paddlecloud-notebooks", ["hub"]),
     "tenant-owner": ("edit", ["ada"]),
 }
 
@@ -359,3 +360,26 @@ def test_an_owner_that_does_not_exist_is_looked_for_again(missing: bool) -> None
     assert profile is not None
     plan = decide(profile, Observed(ParsedProfile.of(profile), owner_missing=missing), NOW)
     assert plan.after == (LOOK_AGAIN if missing else None)
+
+
+def test_the_namespace_of_jupyterhub_is_nobodys_tenant() -> None:
+    """Who could create pods there could use the hub's account, which starts pods for all tenants."""
+    profile = {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "Profile",
+        "metadata": {"name": "jhub", "uid": "u", "resourceVersion": "1"},
+        "spec": {"owner": ADA},
+    }
+    taken = {"metadata": {"name": "jhub", "annotations": {"owner": "ada"}, "resourceVersion": "1"}}
+    parsed = ParsedProfile.of(profile)
+    plan = decide(profile, Observed(parsed, taken, settings=SETTINGS), NOW)
+    assert not plan.patch
+    assert not plan.create
+    assert "is that of JupyterHub" in plan.status["message"]
+    assert decide(profile, Observed(parsed, taken, settings=SETTINGS._replace(hub=None)), NOW).patch
+
+
+@pytest.mark.parametrize("text", ["", "jhub", "jhub/", "/hub"])
+def test_a_hub_that_is_not_wholly_named_is_none(text: str) -> None:
+    assert TenantSettings.of({"PADDLECLOUD_TENANT_HUB": text}).hub is None
+    assert TenantSettings.of({"PADDLECLOUD_TENANT_HUB": "jhub/hub"}).hub == ("jhub", "hub")

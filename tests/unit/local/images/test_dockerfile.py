@@ -144,9 +144,12 @@ def test_every_shipped_recipe_has_a_dockerfile_with_all_it_asks_for(recipe: str,
     (found,) = [each for each in store.recipes() if each.folder.name == recipe]
     plan = store.plan(found)
     steps = parse(dockerfile.write(plan, tmp_path / "context").read_text())
-    runs = [shlex.split(run.partition("&& rm")[0]) for run in arguments(steps, "RUN")]
+    runs = [
+        shlex.split(run.partition("&& ")[0] if plan.npm else run.partition("&& rm")[0])
+        for run in arguments(steps, "RUN")
+    ]
     installed = {word for run in runs for word in run}
-    assert {*plan.pip, *plan.apt} <= installed
+    assert {*plan.pip, *plan.apt, *plan.npm} <= installed
     for target in plan.files:
         assert (tmp_path / "context" / "files" / target.lstrip("/")).exists()
     if plan.library:

