@@ -88,5 +88,5 @@ class Browser:
                     printed += said["content"]["text"]
                 elif said["msg_type"] == "error":
                     raise AssertionError("\n".join(said["content"]["traceback"]))
-                elif said["msg_type"] == "execute_reply":
-                    return printed
+                elif said["msg_type"] == "status" and said["content"]["execution_state"] == "idle":
+                    return printed  # the reply itself comes on another channel, and may overtake what was printed

@@ -61,14 +61,13 @@ class Endless:
         self.closed = True
 
 
-async def test_a_pod_that_prints_without_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metrics, "MOST_OUTPUT", 8 << 20)
+async def test_a_pod_that_prints_without_end_is_left() -> None:
     program = Endless()
     running = {"metadata": {"name": "fit-worker-0", "namespace": "team"}, "spec": {"containers": [{"name": "paddle"}]}}
     async with AsyncClient(Config("http://127.0.0.1:1")) as client:
         client._remote = program  # type: ignore[assignment]
         with pytest.raises(MetricsError, match="printed more than 8 MiB"):
-            await metrics._read_in(client, members.member(running), ["/task"])
+            await metrics._read_in(client, members.member(running), ["/task"], 8 << 20)
         client._remote = None
     assert program.closed
 

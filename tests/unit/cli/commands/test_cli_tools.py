@@ -185,7 +185,7 @@ def test_doctor_prints_for_people(stub: Stub, pdc: Pdc) -> None:
         (["scale", ""], {"train"}),
         (["scale", "pod/web"], {"pod/web-0", "pod/web-1"}),
         (["samplejob", ""], {"sync", "warmup", "clear", "rmr"}),
-        (["image", ""], {"build", "dockerfile", "ls", "rm", "export", "import"}),
+        (["image", ""], {"build", "ci", "dockerfile", "ls", "rm", "export", "import"}),
         (["image", "export", "paddlecloud/serving"], {"paddlecloud/serving"}),
         (["image", "export", "paddlecloud/serving", "--to", ""], set()),
         (["image", "import", ""], set()),
