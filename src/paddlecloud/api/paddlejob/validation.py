@@ -89,17 +89,43 @@ def _roles(spec: PaddleJobSpec) -> Iterator[Problem]:
         yield from _template(block, f"spec.{role}.template")
 
 
+_LISTS_OF_POD = ("initContainers", "volumes", "tolerations", "imagePullSecrets")
+_LISTS_OF_CONTAINER = ("env", "envFrom", "ports", "volumeMounts")
+
+
 def _template(block: RoleSpec, path: str) -> Iterator[Problem]:
-    pod = (block.template or {}).get("spec")
+    """What the API server keeps whole and the controller reads: shapes that it cannot read are the job's problem."""
+    template = block.template or {}
+    pod = template.get("spec")
     if not isinstance(pod, dict):
         yield required(f"{path}.spec", "the pod to run")
         return
+    yield from _metadata(template.get("metadata"), f"{path}.metadata")
+    yield from _lists(pod, _LISTS_OF_POD, f"{path}.spec")
     containers = pod.get("containers")
     if not isinstance(containers, list) or not containers:
         yield required(f"{path}.spec.containers", "at least one container")
         return
     for index, container in enumerate(containers):
         yield from _container(container, f"{path}.spec.containers[{index}]")
+
+
+def _metadata(metadata: Any, path: str) -> Iterator[Problem]:
+    if metadata is None:
+        return
+    if not isinstance(metadata, dict):
+        yield invalid(path, metadata, "must be an object")
+        return
+    for field in ("labels", "annotations"):
+        if not isinstance(metadata.get(field) or {}, dict):
+            yield invalid(f"{path}.{field}", metadata[field], "must be an object")
+
+
+def _lists(body: dict[str, Any], fields: tuple[str, ...], path: str) -> Iterator[Problem]:
+    for field in fields:
+        value = body.get(field)
+        if value is not None and not (isinstance(value, list) and all(isinstance(item, dict) for item in value)):
+            yield invalid(f"{path}.{field}", value, "must be a list of objects")
 
 
 def _container(container: Any, path: str) -> Iterator[Problem]:
@@ -109,6 +135,7 @@ def _container(container: Any, path: str) -> Iterator[Problem]:
     for field in ("name", "image"):
         if not container.get(field):
             yield required(f"{path}.{field}", "must be set")
+    yield from _lists(container, _LISTS_OF_CONTAINER, path)
 
 
 def _intranet(spec: PaddleJobSpec) -> Iterator[Problem]:

@@ -35,6 +35,23 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+def _misshapen(container: dict[str, Any] | None = None, **of_template: Any) -> dict[str, Any]:
+    """A job whose template has something where the API server keeps whatever it is given."""
+    main = {"name": "paddle", "image": "x", **(container or {})}
+    pod = {"containers": [main], **of_template.pop("pod", {})}
+    return {"worker": {"replicas": 1, "template": {"spec": pod, **of_template}}}
+
+
+BAD |= {
+    "variables that are a text": (_misshapen({"env": "x"}), "spec.worker.template.spec.containers[0].env"),
+    "a variable that is a text": (_misshapen({"env": ["A=1"]}), "containers[0].env"),
+    "a port that is a number": (_misshapen({"ports": [80]}), "containers[0].ports"),
+    "volumes that are an object": (_misshapen(pod={"volumes": {"name": "a"}}), "spec.worker.template.spec.volumes"),
+    "metadata that is a text": (_misshapen(metadata="x"), "spec.worker.template.metadata"),
+    "labels that are a list": (_misshapen(metadata={"labels": ["a"]}), "spec.worker.template.metadata.labels"),
+}
+
+
 @pytest.mark.parametrize("case", BAD.values(), ids=BAD.keys())
 def test_bad_input_is_named_and_creates_nothing(case: tuple[dict[str, Any], str]) -> None:
     spec, word = case
